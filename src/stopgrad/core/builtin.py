@@ -1,0 +1,54 @@
+"""The three operations the record itself needs: a leaf, one output of an operation that has several, and stacking.
+
+Stacking is here because a nested list that holds tensors is stacked wherever a tensor is expected.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stopgrad.core.arrays import Spec, result_dtype
+from stopgrad.core.operation import ABSENT, EveryInput, Slots, general
+
+LEAF = general(
+    "leaf",
+    lambda xp, x: x,
+    vjps=(lambda xp, t, _x, _out: t,),
+    jvps=(lambda xp, t, _x, _out: t,),
+    spec=lambda x: x,
+    passes_masks=True,
+)
+
+PROJECT = general(
+    "project",
+    lambda xp, outputs, number: outputs[number],
+    vjps=(lambda xp, t, _outputs, _out, number: Slots({number: t}),),
+    jvps=(lambda xp, t, _outputs, _out, number: t.get(number, ABSENT),),
+    spec=lambda outputs, number: outputs[number],
+)
+
+
+def _stack_spec(*inputs_and_axis: Any) -> Spec:
+    *inputs, axis = inputs_and_axis
+    shape = list(inputs[0].shape)
+    shape.insert(axis, len(inputs))
+    return Spec(tuple(shape), result_dtype(inputs))
+
+
+STACK = general(
+    "stack",
+    lambda xp, *inputs_and_axis: xp.stack(inputs_and_axis[:-1], axis=inputs_and_axis[-1]),
+    vjps=EveryInput(
+        lambda i, xp, t, inputs, out, axis: t[(slice(None),) * axis + (i,)], 1, keep_inputs=False
+    ),
+    jvps=EveryInput(
+        lambda i, xp, t, inputs, out, axis: xp.stack(
+            [t if j == i else xp.zeros_like(t) for j in range(len(inputs))], axis=axis
+        ),
+        1,
+        keep_inputs=False,
+    ),
+    spec=_stack_spec,
+    passes_masks=True,
+)
+"""stack(*inputs, axis): equal shapes along a new axis, `axis` counted from the front of the result."""

@@ -1,0 +1,57 @@
+"""Every exception and warning of the library, in one place.
+
+Each text says what happened, where, and what to do; `StopgradError` is the common base. Classes that stand for a
+mistake Python has a name for inherit from that name too, so `except ValueError` keeps working.
+"""
+
+
+class StopgradError(Exception):
+    """Base class of every error raised by this library."""
+
+
+class ShapeError(StopgradError, ValueError):
+    """Shapes, axes or indices that do not fit together."""
+
+
+class DTypeError(StopgradError, TypeError):
+    """A dtype that cannot be used where it was given, such as an integer asked for a derivative."""
+
+
+class ArgumentError(StopgradError, ValueError):
+    """An argument whose value makes no sense to the function it was given to."""
+
+
+class ArgumentTypeError(StopgradError, TypeError):
+    """An argument of a type the function cannot take."""
+
+
+class UnconnectedError(StopgradError, ValueError):
+    """A gradient was asked for, with `unconnected="error"`, where no ungated path exists."""
+
+
+class NonDifferentiableError(StopgradError, TypeError):
+    """A sweep met an operation that has no derivative in the direction it was asked for."""
+
+
+class GradientPreventedError(StopgradError, RuntimeError):
+    """A sweep reached a `prevent_gradient` gate."""
+
+
+class DisposedError(StopgradError, RuntimeError):
+    """A tensor was used after it had been disposed."""
+
+
+class ReadOnlyError(StopgradError, TypeError):
+    """Something tried to write into a tensor."""
+
+
+class TapeError(StopgradError, RuntimeError):
+    """A gradient tape was used out of order."""
+
+
+class GradientCheckError(StopgradError, AssertionError):
+    """A derivative does not agree with its numerical estimate."""
+
+
+class UnconnectedWarning(UserWarning):
+    """No variable is connected to the loss, so a training step changes nothing."""

@@ -1,0 +1,79 @@
+"""Marks: what a value remembers of the gates and non-differentiable operations it came through.
+
+A value without a derivative path carries either nothing or a `Mark`, an immutable, shared, interned set of `Origin`s
+(a gate with its name, file and line, or an operation that has no derivative). Marks hold no arrays and no nodes, so
+remembering costs nothing in memory; they exist only so that "unconnected" can be explained.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from typing import NamedTuple
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class Origin(NamedTuple):
+    """Why a path ended: `kind` is "stop_gradient", "no_gradient", "frozen", … or the name of an operation."""
+
+    kind: str
+    name: str | None
+    file: str | None
+    line: int | None
+
+    def __str__(self) -> str:
+        what = self.kind if self.name is None else f"{self.kind} {self.name!r}"
+        return what if self.file is None else f"{what} at {self.file}:{self.line}"
+
+
+class Mark:
+    """An interned set of origins. Compare with `is`."""
+
+    __slots__ = ("__weakref__", "origins")
+
+    def __init__(self, origins: frozenset[Origin]) -> None:
+        self.origins = origins
+
+    def __repr__(self) -> str:
+        return f"Mark({', '.join(sorted(map(str, self.origins)))})"
+
+
+_marks: weakref.WeakValueDictionary[frozenset[Origin], Mark] = weakref.WeakValueDictionary()
+
+
+def mark_of(origins: frozenset[Origin]) -> Mark:
+    """Return the one mark that stands for these origins."""
+    mark = _marks.get(origins)
+    if mark is None:
+        mark = _marks.setdefault(origins, Mark(origins))
+    return mark
+
+
+def merge(first: Mark | None, second: Mark | None) -> Mark | None:
+    """Return the mark of a value computed from values with these marks."""
+    if second is None or first is second:
+        return first
+    if first is None:
+        return second
+    return mark_of(first.origins | second.origins)
+
+
+def calling_line() -> tuple[str, int]:
+    """Return file and line of the nearest caller outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def mark_here(kind: str, name: str | None = None) -> Mark:
+    """Return a mark for a gate of this kind at the line of the user's code that called us."""
+    file, line = calling_line()
+    return mark_of(frozenset((Origin(kind, name, file, line),)))
+
+
+def mark_operation(name: str) -> Mark:
+    """Return a mark for an operation that has no derivative (it carries no line: taking one costs on every call)."""
+    return mark_of(frozenset((Origin(name, None, None, None),)))

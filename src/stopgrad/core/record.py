@@ -1,0 +1,267 @@
+"""The record: nodes, and `bind`, which runs an operation and appends its node if any input is recorded.
+
+A node is a plain tuple (making one costs 40 ns, an object six times that), read through the names below:
+
+    (index, operation, parents, kept, shape, dtype, params)
+
+`index` grows with creation, so a sweep sorts instead of searching and never recurses. `parents[i]` is the node of input
+i, or a `Mark` or `None` where that input is a constant. `kept` holds raw arrays for (*inputs, output), `None` where no
+rule that can be asked needs one. Nodes point only backwards, so what nobody can reach any more is freed by Python.
+
+This file is the hot path of the whole library; `python -m bench tape` measures it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stopgrad.core.arrays import NUMPY_TYPES, PYTHON_SCALARS, is_array, is_numpy, namespace_of
+from stopgrad.core.builtin import LEAF, PROJECT, STACK
+from stopgrad.core.errors import ArgumentTypeError, DisposedError, ShapeError, StopgradError
+from stopgrad.core.marks import Mark, mark_operation, merge
+from stopgrad.core.operation import Operation
+from stopgrad.core.state import state
+from stopgrad.core.tensor import Disposed, Tensor
+
+Node = tuple[Any, ...]
+INDEX, OPERATION, PARENTS, KEPT, SHAPE, DTYPE, PARAMS = range(7)
+
+next_index = itertools.count(1).__next__
+_ndarray = np.ndarray
+
+
+def bind1(operation: Operation, x: Any, params: tuple[Any, ...] = ()) -> Tensor:
+    """Apply an operation of one input. Same as `bind(operation, (x,), params)`, with the usual case laid straight."""
+    if type(x) is not Tensor:
+        return bind(operation, (x,), params)
+    value = x.value
+    if type(value) is not _ndarray:
+        return bind(operation, (x,), params)
+    try:
+        out = operation.numpy_kernel(value, *params)
+    except Exception as error:
+        raise explain(operation, (value,), error) from error
+    node = x.node
+    if node is None and state.block is None:
+        return Tensor(out)
+    if type(node) is not tuple or not state.recording or not operation.differentiable:
+        return constant(operation, out, (node,))
+    keep_input, keep_output = operation.keeps[1]
+    kept = (value if keep_input else None, out if keep_output else None)
+    return Tensor(out, (next_index(), operation, (node,), kept, out.shape, out.dtype, params))
+
+
+def bind2(operation: Operation, a: Any, b: Any, params: tuple[Any, ...] = ()) -> Tensor:
+    """Apply an operation of two inputs. Same as `bind(operation, (a, b), params)`, with the usual case laid straight."""
+    if type(a) is Tensor:
+        value_a = a.value
+        node_a = a.node
+    elif type(a) in PYTHON_SCALARS:
+        value_a, node_a = a, None
+    else:
+        return bind(operation, (a, b), params)
+    if type(b) is Tensor:
+        value_b = b.value
+        node_b = b.node
+    elif type(b) in PYTHON_SCALARS:
+        value_b, node_b = b, None
+    else:
+        return bind(operation, (a, b), params)
+    if type(value_a) not in NUMPY_TYPES or type(value_b) not in NUMPY_TYPES:
+        return bind(operation, (a, b), params)
+    try:
+        out = operation.numpy_kernel(value_a, value_b, *params)
+    except Exception as error:
+        raise explain(operation, (value_a, value_b), error) from error
+    if type(node_a) is tuple:
+        live = 3 if type(node_b) is tuple else 1
+    elif type(node_b) is tuple:
+        live = 2
+    elif node_a is None and node_b is None and state.block is None:
+        return Tensor(out)
+    else:
+        return constant(operation, out, (node_a, node_b))
+    if not state.recording or not operation.differentiable:
+        return constant(operation, out, (node_a, node_b))
+    keep_a, keep_b, keep_out = operation.keeps[live]
+    kept = (value_a if keep_a else None, value_b if keep_b else None, out if keep_out else None)
+    return Tensor(out, (next_index(), operation, (node_a, node_b), kept, out.shape, out.dtype, params))
+
+
+def bind(operation: Operation, inputs: Sequence[Any], params: tuple[Any, ...] = ()) -> Tensor:
+    """Run an operation on tensors, arrays or numbers and return the result, recorded if any input is.
+
+    Args:
+        operation: what to apply.
+        inputs: its data, differentiated by position.
+        params: its settings, hashable, passed to kernel and rules after the data.
+    """
+    values, parents, live = _unpack(operation, inputs)
+    out = compute(operation, values, params)
+    if not live or not state.recording or not operation.differentiable:
+        return constant(operation, out, parents)
+    kept = operation.kept(values, [type(parent) is tuple for parent in parents], out)
+    return Tensor(out, (next_index(), operation, parents, kept, out.shape, out.dtype, params))
+
+
+def bind_many(operation: Operation, inputs: Sequence[Any], params: tuple[Any, ...] = ()) -> tuple[Tensor, ...]:
+    """Like `bind`, for an operation whose kernel returns a tuple: one node for the operation, one for each output."""
+    values, parents, live = _unpack(operation, inputs)
+    outs = compute(operation, values, params)
+    if not live or not state.recording or not operation.differentiable:
+        return tuple(constant(operation, out, parents) for out in outs)
+    kept = operation.kept(values, [type(parent) is tuple for parent in parents], outs)
+    node = (next_index(), operation, parents, kept, None, None, params)
+    return tuple(
+        Tensor(out, (next_index(), PROJECT, (node,), (None, None), out.shape, out.dtype, (number,)))
+        for number, out in enumerate(outs)
+    )
+
+
+def constant(operation: Operation, out: Any, parents: tuple[Any, ...]) -> Tensor:
+    """Return a result that is not recorded, with the mark of whatever cut it off."""
+    mark: Mark | None = None
+    for parent in parents:
+        if type(parent) is tuple:
+            if not operation.differentiable:
+                mark = merge(mark, mark_operation(operation.name))
+        elif parent is not None:
+            mark = merge(mark, parent)
+    if state.block is not None:
+        mark = merge(mark, state.block)
+        if state.gate_observer is not None:
+            out = state.gate_observer("no_gradient", out, lambda now, frozen: frozen)
+    return Tensor(out, mark)
+
+
+def leaf(value: Any, parent: Any = None) -> Tensor:
+    """Return a tensor that derivatives can be taken for: a new node, fed by the given one if that is recorded too."""
+    return Tensor(value, (next_index(), LEAF, (parent,), (None, None), value.shape, value.dtype, ()))
+
+
+def coerce(x: Any, name: str = "an operation") -> tuple[Any, Any]:
+    """Return (value, node) of anything that can be an operation's input."""
+    if isinstance(x, Tensor):
+        if type(x.value) is Disposed:
+            raise DisposedError(f"{name}: its input has been disposed; keep() it or return it from the tidy block")
+        return x.value, x.node
+    if type(x) in PYTHON_SCALARS:
+        return x, None
+    if isinstance(x, np.ndarray):
+        if x.dtype.kind in "OSUVmM":
+            raise ArgumentTypeError(
+                f"{name}: cannot compute with an array of dtype {x.dtype}; convert it to a numeric dtype first"
+            )
+        # A recorded operation may keep its input: take a copy of what the caller can still write into.
+        return (np.array(x) if state.recording and x.flags.writeable else np.asarray(x)), None
+    if hasattr(x, "__tensor__"):  # variables, and whatever else stands for a tensor
+        read = x.__tensor__()
+        return read.value, read.node
+    if is_array(x):
+        return x, None
+    if isinstance(x, list | tuple):
+        return _stack_nested(x, name)
+    raise ArgumentTypeError(
+        f"{name}: cannot use a {type(x).__name__} ({x!r:.60}) as a tensor; pass a number, a (nested) list of numbers, "
+        "an array or a Tensor"
+    )
+
+
+def _stack_nested(x: list[Any] | tuple[Any, ...], name: str) -> tuple[Any, Any]:
+    if _holds_tensor(x):
+        stacked = bind(STACK, [_as_tensor(entry, name) for entry in x], (0,))
+        return stacked.value, stacked.node
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ShapeError(f"{name}: the nested list is ragged; give every row the same length") from error
+    if array.dtype.kind in "OSUVmM":
+        raise ArgumentTypeError(f"{name}: cannot make a tensor of {x!r:.60}; pass numbers")
+    return array, None
+
+
+def _as_tensor(x: Any, name: str) -> Tensor:
+    return x if type(x) is Tensor else Tensor(*coerce(x, name))
+
+
+def _holds_tensor(x: Any) -> bool:
+    pending = [x]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Tensor) or hasattr(one, "__tensor__"):
+            return True
+        if isinstance(one, list | tuple):
+            pending.extend(one)
+    return False
+
+
+def compute(operation: Operation, values: Sequence[Any], params: tuple[Any, ...]) -> Any:
+    """Run an operation's kernel on raw values in the namespace they belong to."""
+    for value in values:
+        if type(value) not in NUMPY_TYPES:
+            xp = namespace_of(*values)
+            break
+    else:
+        xp = np
+    try:
+        if xp is np:
+            return operation.numpy_kernel(*values, *params)
+        return operation.kernel(xp, *(_in_namespace(xp, value) for value in values), *params)
+    except Exception as error:
+        raise explain(operation, values, error) from error
+
+
+def run(operation: Operation, *values: Any, params: tuple[Any, ...] = ()) -> Any:
+    """Apply an operation inside a rule: on raw arrays it gives a raw array, on tensors a tensor.
+
+    For rules whose text is another operation (the adjoint of take is scatter-add) rather than a function of `xp`.
+    """
+    if any(isinstance(value, Tensor) for value in values):
+        return bind(operation, values, params)
+    return compute(operation, values, params)
+
+
+def explain(operation: Operation, values: Sequence[Any], error: Exception) -> Exception:
+    """Return the error to raise for a kernel that failed: named after the operation, with the shapes it was given."""
+    if isinstance(error, StopgradError):
+        return error
+    shown = " and ".join(f"{getattr(v, 'dtype', type(v).__name__)}{list(getattr(v, 'shape', ()))}" for v in values)
+    if isinstance(error, ValueError | IndexError) and "broadcast" in str(error):
+        shapes = " and ".join(str(tuple(getattr(v, "shape", ()))) for v in values)
+        return ShapeError(
+            f"{operation.name}: shapes {shapes} do not broadcast together; sizes must be equal or 1, counted from the "
+            "last axis (use reshape or expand_dims to line them up)"
+        )
+    text = f"{operation.name} of {shown}: {error}"
+    if isinstance(error, ValueError | IndexError):
+        return ShapeError(text)
+    if isinstance(error, TypeError):
+        return ArgumentTypeError(text)
+    return error
+
+
+def _unpack(operation: Operation, inputs: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...], bool]:
+    values: list[Any] = []
+    parents: list[Any] = []
+    live = False
+    for x in inputs:
+        if type(x) is Tensor:
+            value, node = x.value, x.node
+            if type(value) is Disposed:
+                value, node = coerce(x, operation.name)
+        else:
+            value, node = coerce(x, operation.name)
+        values.append(value)
+        parents.append(node)
+        live = live or type(node) is tuple
+    return values, tuple(parents), live
+
+
+def _in_namespace(xp: Any, value: Any) -> Any:
+    if type(value) in PYTHON_SCALARS or not is_numpy(value):
+        return value
+    return xp.asarray(value)

@@ -1,0 +1,72 @@
+"""What the current thread is doing: recording or not, at which level, inside which block, sweeping for whom.
+
+One instance per thread, `state`. Whoever changes a field restores it in a `finally`. `bind` reads `recording` on every
+operation, so it is a plain attribute; the rest is read only by gates, transforms and blocks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
+
+_level_numbers = itertools.count(1).__next__
+NO_SWITCHES: Mapping[str, bool] = MappingProxyType({})
+
+
+class Level:
+    """One differentiation in progress: a `grad`, `vjp`, `jvp` or tape, from its first recorded operation to its last sweep.
+
+    `switches` maps the name of a gate to whether it stops for this level (`True`) or lets pass (`False`); a gate that
+    is not named there does what it does by default.
+    """
+
+    __slots__ = ("number", "switches")
+
+    def __init__(self, switches: Mapping[str, bool] = NO_SWITCHES) -> None:
+        self.number = _level_numbers()
+        self.switches = switches
+
+
+class State(threading.local):
+    """The per-thread record of what is going on. See the module's docstring."""
+
+    def __init__(self) -> None:
+        self.recording: bool = False
+        self.levels: tuple[Level, ...] = ()
+        self.sweeping_for: Level | None = None
+        # The mark of the innermost `no_gradient` block; every result computed inside carries it.
+        self.block: Any = None
+        # Variables inside a `frozen` block, by id, with the mark of that block.
+        self.frozen: Mapping[int, Any] = {}
+        # What `no_gradient` and `frozen` blocks that are open restore when they close, innermost last.
+        self.entered: list[Any] = []
+        # `check` holds gated values fixed through this (frozen replay): called at every gate with the gate's kind, the
+        # value now, and the gate's surrogate, surrogate(value_now, value_recorded) -> value; returns the value to use.
+        self.gate_observer: Callable[[str, Any, Callable[[Any, Any], Any]], Any] | None = None
+
+    @contextmanager
+    def differentiate(self, level: Level) -> Iterator[None]:
+        """Record for `level` until the block ends; also inside a `no_gradient` block, whose outside stays cut off."""
+        recording, levels, block = self.recording, self.levels, self.block
+        self.recording, self.levels, self.block = True, (*levels, level), None
+        try:
+            yield
+        finally:
+            self.recording, self.levels, self.block = recording, levels, block
+
+    @contextmanager
+    def sweep(self, level: Level | None) -> Iterator[None]:
+        """Run a sweep on behalf of `level`: conditional gates ask for whom they are to stop."""
+        before = self.sweeping_for
+        self.sweeping_for = level
+        try:
+            yield
+        finally:
+            self.sweeping_for = before
+
+
+state = State()

@@ -1,0 +1,2 @@
+"""x"""
+from stopgrad.primitives.arithmetic import *

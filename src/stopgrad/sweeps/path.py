@@ -1,0 +1,71 @@
+"""Which nodes lie between wanted inputs and an output: the sweep of booleans every derivative starts with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from stopgrad.core.marks import Mark, merge
+from stopgrad.core.record import INDEX, PARENTS, Node
+
+Intervals = Sequence[tuple[int, int]]
+
+
+class Path(NamedTuple):
+    """The nodes that lie on a route from a target to an output.
+
+    `nodes` are ordered oldest first. `live` holds their indices. `mark` merges the marks of all constants that were met
+    on the way, on routes to targets or not: what to name when a target proves unconnected.
+    """
+
+    nodes: list[Node]
+    live: set[int]
+    mark: Mark | None
+
+
+def find_path(
+    outputs: Iterable[Any],
+    targets: Sequence[Node],
+    stops: frozenset[int] = frozenset(),
+    visible: Intervals | None = None,
+) -> Path:
+    """Return what lies between `targets` and `outputs`, in time linear in what was recorded since the oldest target.
+
+    Args:
+        outputs: nodes to start from; a `Mark` or `None` among them is a constant.
+        targets: nodes derivatives are wanted for.
+        stops: indices of nodes nothing passes back through (they may be targets themselves).
+        visible: if given, only nodes created in one of these half-open index intervals count as recorded.
+    """
+    live = {target[INDEX] for target in targets}
+    oldest = min(live, default=0)
+    found: dict[int, Node] = {}
+    mark: Mark | None = None
+    pending = list(outputs)
+    while pending:
+        node = pending.pop()
+        if type(node) is not tuple:
+            if node is not None and node is not mark:
+                mark = merge(mark, node)
+            continue
+        index = node[0]
+        if index < oldest or index in found:
+            continue
+        if visible is not None and index not in live and not any(a <= index < b for a, b in visible):
+            continue
+        found[index] = node
+        if index not in stops:
+            pending += node[2]
+    nodes = []
+    for index in sorted(found):
+        node = found[index]
+        if index in live:
+            nodes.append(node)
+        elif index not in stops:
+            for parent in node[PARENTS]:
+                if type(parent) is tuple and parent[0] in live and parent[0] in found:
+                    live.add(index)
+                    nodes.append(node)
+                    break
+    live.intersection_update(found)
+    return Path(nodes, live, mark)

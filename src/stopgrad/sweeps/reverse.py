@@ -1,0 +1,140 @@
+"""The reverse sweep: cotangents of outputs become cotangents of targets, newest node first.
+
+It runs the rules of `stopgrad.core.operation` either on raw arrays (nothing is recorded) or on tensors (recorded, for
+derivatives of derivatives), and does for all of them what no rule has to: sum a cotangent to the shape of its primal,
+cast it to its dtype, add up what arrives by several routes, and keep masked entries masked.
+
+**Masked entries.** Where an operation selects (`where`, `max`, `relu`, indexing), the entries it did not select get a
+cotangent of zero, and if the derivative behind them is infinite or NaN, zero times that would be NaN: the famous leak
+through √x in `where(x > 0, √x, 0)`. The sweep remembers which cotangents hold such zeros and keeps them zero through
+every elementwise operation whose partial depends on data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+import stopgrad.primitives as primitives
+from stopgrad.core.arrays import PYTHON_SCALARS, Shape, is_complex, namespace_of
+from stopgrad.core.operation import ABSENT, ZERO, Slots
+from stopgrad.core.record import INDEX, KEPT, OPERATION, PARAMS, PARENTS, Node
+from stopgrad.core.state import Level, state
+from stopgrad.core.tensor import Tensor
+from stopgrad.sweeps.path import Path
+
+
+def reverse(
+    path: Path,
+    seeds: Iterable[tuple[Any, Any]],
+    wanted: Iterable[int],
+    level: Level | None = None,
+    stops: frozenset[int] = frozenset(),
+) -> dict[int, Any]:
+    """Return the cotangents of the wanted nodes, by index; a node that is missing there is unconnected.
+
+    Args:
+        path: from `find_path`.
+        seeds: (node, cotangent) of each output. If any cotangent is a `Tensor` the sweep itself is recorded.
+        wanted: indices of the nodes whose cotangent to return.
+        level: on whose behalf; conditional gates ask.
+        stops: indices of nodes nothing passes back through.
+    """
+    live = path.live
+    wanted = set(wanted)
+    cotangents: dict[int, Any] = {}
+    recorded = False
+    xp: Any = np
+    for node, cotangent in seeds:
+        if type(node) is tuple and node[INDEX] in live:
+            index = node[INDEX]
+            cotangents[index] = add(cotangents[index], cotangent) if index in cotangents else cotangent
+            recorded = recorded or isinstance(cotangent, Tensor)
+            xp = primitives if recorded else namespace_of(cotangent)
+    results: dict[int, Any] = {}
+    masked: set[int] = set()
+    with np.errstate(all="ignore"), state.sweep(level):
+        for node in reversed(path.nodes):
+            index, operation, parents, kept, shape, _, params = node
+            cotangent = cotangents.pop(index, ABSENT)
+            if cotangent is ABSENT:
+                continue
+            if index in wanted:
+                results[index] = cotangent
+            if index in stops:
+                continue
+            if recorded:
+                kept = tensors_kept(node)
+            is_masked = index in masked
+            rules = operation.vjps
+            for i, parent in enumerate(parents):
+                if type(parent) is not tuple or parent[0] not in live:
+                    continue
+                parent_index = parent[0]
+                if cotangent is ZERO:
+                    if parent_index not in cotangents:
+                        cotangents[parent_index] = ZERO
+                    continue
+                passed = rules[i](xp, cotangent, *kept, *params)
+                if passed is ABSENT:
+                    continue
+                if passed is not ZERO:
+                    if is_masked:
+                        if operation.singular:
+                            passed = xp.where(cotangent == 0, xp.zeros_like(passed), passed)
+                        if operation.passes_masks:
+                            masked.add(parent_index)
+                    if operation.masks:
+                        masked.add(parent_index)
+                    parent_shape = parent[4]
+                    if parent_shape is not None:
+                        if passed.shape != parent_shape:
+                            passed = sum_to_shape(xp, passed, parent_shape)
+                        if passed.dtype is not parent[5] and passed.dtype != parent[5]:
+                            passed = cast_to(xp, passed, parent[5])
+                before = cotangents.get(parent_index, ABSENT)
+                if before is not ABSENT:
+                    passed = add(before, passed)
+                cotangents[parent_index] = passed
+    return results
+
+
+def add(first: Any, second: Any) -> Any:
+    """Add two cotangents or tangents of the same value."""
+    if first is ZERO:
+        return second
+    if second is ZERO:
+        return first
+    return first + second
+
+
+def tensors_kept(node: Node) -> tuple[Any, ...]:
+    """Return what a node keeps as tensors that know where they came from, for a sweep that is recorded."""
+    *inputs, out = node[KEPT]
+    tensors = [
+        Tensor(value, parent) if value is not None and type(value) not in PYTHON_SCALARS else value
+        for value, parent in zip(inputs, node[PARENTS], strict=True)
+    ]
+    if out is not None:
+        out = Tensor(out, node) if not isinstance(out, tuple) else None
+    return (*tensors, out)
+
+
+def sum_to_shape(xp: Any, cotangent: Any, shape: Shape) -> Any:
+    """Sum over the axes along which a value of `shape` was broadcast: the adjoint of broadcasting."""
+    extra = len(cotangent.shape) - len(shape)
+    axes = tuple(range(extra)) + tuple(
+        i + extra for i, size in enumerate(shape) if size == 1 and cotangent.shape[i + extra] != 1
+    )
+    if axes:
+        cotangent = xp.sum(cotangent, axis=axes, keepdims=True)
+    return xp.reshape(cotangent, shape) if extra else cotangent
+
+
+def cast_to(xp: Any, cotangent: Any, dtype: Any) -> Any:
+    """Bring a cotangent to its primal's dtype; a real primal takes the real part."""
+    if is_complex(cotangent.dtype) and not is_complex(dtype):
+        cotangent = xp.real(cotangent)
+    return xp.astype(cotangent, dtype)

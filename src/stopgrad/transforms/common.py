@@ -1,0 +1,197 @@
+"""What all transforms do alike: make leaves of arguments, release results, apply the `unconnected` policy, say stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from stopgrad.core.arrays import PYTHON_SCALARS, carries_derivative, namespace_of
+from stopgrad.core.errors import ArgumentError, ArgumentTypeError, DTypeError, UnconnectedError
+from stopgrad.core.marks import Mark, Origin, merge
+from stopgrad.core.operation import ABSENT, ZERO
+from stopgrad.core.pytree import TreeDef, flatten, map_leaves, paths, unflatten
+from stopgrad.core.record import INDEX, Node, coerce, leaf
+from stopgrad.core.state import NO_SWITCHES, state
+from stopgrad.core.tensor import Tensor
+
+Unconnected = Literal["zero", "none", "error"]
+StopNames = str | Iterable[str] | Mapping[str, bool] | None
+
+
+def check_unconnected(unconnected: str, where: str) -> None:
+    """Raise unless this is one of the three policies."""
+    if unconnected not in ("zero", "none", "error"):
+        raise ArgumentError(f"{where}: unconnected must be 'zero', 'none' or 'error', got {unconnected!r}")
+
+
+def switches_of(stop: StopNames, where: str) -> Mapping[str, bool]:
+    """Return a gradient call's `stop=` as a mapping from the name of a gate to whether it stops."""
+    if stop is None:
+        return NO_SWITCHES
+    if isinstance(stop, str):
+        return {stop: True}
+    if isinstance(stop, Mapping):
+        switches = dict(stop)
+    else:
+        switches = dict.fromkeys(stop, True)
+    for name, stops in switches.items():
+        if not isinstance(name, str) or not isinstance(stops, bool | np.bool):
+            raise ArgumentTypeError(
+                f"{where}: stop= takes names of gates, or a dict from names to True (stop) or False (let pass), got "
+                f"{name!r}: {stops!r}; for tensors use gradients(..., stop_gradients=[...])"
+            )
+    return switches
+
+
+def to_tensor(x: Any, name: str) -> Tensor:
+    """Return anything tensor-like as a tensor; a Python number becomes a 0-d array of NumPy's default dtype."""
+    if type(x) is Tensor:
+        coerce(x, name)  # refuses a disposed tensor
+        return x
+    value, node = coerce(x, name)
+    return Tensor(np.asarray(value) if type(value) in PYTHON_SCALARS else value, node)
+
+
+class Leaves:
+    """Arguments of a function made ready for differentiation: their differentiable leaves replaced by fresh nodes.
+
+    To be made before the level starts, so that a leaf is fed by an outer level's node only if that is recording. With
+    `copy`, arrays the caller can still write into are copied, for derivatives that are asked for later.
+    """
+
+    def __init__(self, tree: Any, where: str, argument: str, copy: bool = False) -> None:
+        self._copy = copy
+        given, self.treedef = flatten(tree)
+        self.argument = argument
+        self.names = [argument + path for path in paths(tree)] if len(given) != 1 else [argument]
+        self.entries: list[Any] = []
+        for one, name in zip(given, self.names, strict=True):
+            self.entries.append(self._entry(one, where, name, alone=len(given) == 1))
+        if not self.nodes:
+            raise DTypeError(
+                f"{where}: {argument} holds nothing a derivative can be taken for; pass floating-point values"
+            )
+
+    def _entry(self, given: Any, where: str, name: str, alone: bool) -> Any:
+        try:
+            tensor = to_tensor(given, f"{where}: {name}")
+        except ArgumentTypeError:
+            if alone:
+                raise
+            return given
+        if not carries_derivative(tensor.dtype):
+            if alone:
+                raise DTypeError(
+                    f"{where}: {name} is {tensor.dtype}, which has no derivative; pass floats, for instance "
+                    f"{_float_spelling(given)}"
+                )
+            return given
+        value = tensor.value
+        if self._copy and tensor is not given and isinstance(value, np.ndarray) and value.flags.writeable:
+            value = value.copy()
+        return leaf(value, tensor.node if state.recording else None)
+
+    @property
+    def tree(self) -> Any:
+        """The arguments to call the function with."""
+        return unflatten(self.treedef, self.entries)
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The fresh nodes, in order."""
+        return [entry.node for entry in self.entries if is_leaf(entry)]
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """The fresh leaves, in order."""
+        return [entry for entry in self.entries if is_leaf(entry)]
+
+    def collect(self, found: Mapping[int, Any], mark: Mark | None, unconnected: Unconnected, where: str) -> Any:
+        """Return the tree of derivatives; leaves that cannot have one get `None`, unconnected ones what the policy says."""
+        results: list[Any] = []
+        for entry, name in zip(self.entries, self.names, strict=True):
+            if is_leaf(entry):
+                derivative = found.get(entry.node[INDEX], ABSENT)
+                results.append(finished(derivative, entry, mark, unconnected, f"{where}: {name}"))
+            else:
+                results.append(None)
+        return unflatten(self.treedef, results)
+
+
+def is_leaf(entry: Any) -> bool:
+    """Whether this entry was made a leaf (and not passed as it was)."""
+    return type(entry) is Tensor and type(entry.node) is tuple
+
+
+def finished(derivative: Any, like: Tensor, mark: Mark | None, unconnected: Unconnected, what: str) -> Tensor | None:
+    """Return what a user gets for a derivative a sweep found: a tensor, or what the policy says if it is absent."""
+    if derivative is ABSENT:
+        if unconnected == "none":
+            return None
+        if unconnected == "error":
+            raise UnconnectedError(unconnected_message(what, mark))
+        return Tensor(zeros_like(like.value), mark)
+    if derivative is ZERO:
+        return Tensor(zeros_like(like.value))
+    if isinstance(derivative, Tensor):
+        return derivative
+    return Tensor(derivative)
+
+
+def unconnected_message(what: str, mark: Mark | None) -> str:
+    """Say that something is unconnected, and which gates and non-differentiable operations were met on the way."""
+    if mark is None:
+        return f"{what} is unconnected: the result does not depend on it"
+    origins = sorted(mark.origins, key=lambda one: (one.file is None, one.file or "", one.line or 0, one.kind))
+    met = ", ".join(_origin_text(origin) for origin in origins)
+    return f"{what} is unconnected: no path without a stop leads to it; on the way back there is {met}"
+
+
+def _origin_text(origin: Origin) -> str:
+    return str(origin) if origin.file is not None else f"the operation {origin.kind}, which has no derivative"
+
+
+def zeros_like(value: Any) -> Any:
+    """Return zeros like a raw value of any array library."""
+    return namespace_of(value).zeros_like(value)
+
+
+def ones_like(value: Any) -> Any:
+    """Return ones like a raw value of any array library."""
+    return namespace_of(value).ones_like(value)
+
+
+def release(tree: Any) -> Any:
+    """Return results as they leave a transform: still recorded if an outer one is recording, else constants."""
+    if state.recording:
+        return tree
+    return map_leaves(_release_leaf, tree)
+
+
+def _release_leaf(x: Any) -> Any:
+    if type(x) is not Tensor or (type(x.node) is not tuple and state.block is None):
+        return x
+    return Tensor(x.value, state.block if type(x.node) is tuple else merge(x.node, state.block))
+
+
+def output_tensors(result: Any, where: str) -> tuple[list[Tensor], TreeDef]:
+    """Return a function's outputs as tensors, with their structure."""
+    leaves, treedef = flatten(result)
+    return [to_tensor(one, f"{where}: the function's result") for one in leaves], treedef
+
+
+def positions(argnums: int | Sequence[int], count: int, where: str) -> tuple[int, ...]:
+    """Return `argnums` as positions counted from the front, or raise."""
+    wanted = (argnums,) if not isinstance(argnums, tuple | list) else tuple(argnums)
+    for number in wanted:
+        if isinstance(number, bool) or not hasattr(number, "__index__"):
+            raise ArgumentTypeError(f"{where}: argnums must be an integer or a tuple of them, got {argnums!r}")
+        if not -count <= number < count:
+            raise ArgumentError(f"{where}: argnums {number} is out of range: {count} positional arguments were given")
+    return tuple(number % count for number in wanted)
+
+
+def _float_spelling(given: Any) -> str:
+    return f"{float(given)!r}" if type(given) is int else "x.astype(float)"
