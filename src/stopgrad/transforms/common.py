@@ -108,6 +108,11 @@ class Leaves:
         """The fresh leaves, in order."""
         return [entry for entry in self.entries if is_leaf(entry)]
 
+    @property
+    def fresh(self) -> list[bool]:
+        """For each entry, whether it was made a leaf."""
+        return [is_leaf(entry) for entry in self.entries]
+
     def collect(self, found: Mapping[int, Any], mark: Mark | None, unconnected: Unconnected, where: str) -> Any:
         """Return the tree of derivatives; leaves that cannot have one get `None`, unconnected ones what the policy says."""
         results: list[Any] = []

@@ -172,7 +172,7 @@ def seeds_for(outputs: Sequence[Tensor], cotangents: Sequence[Any], what: str) -
         cotangent = to_tensor(given, what)
         if cotangent.shape != output.shape:
             raise ShapeError(f"{what} has shape {cotangent.shape}, the output it belongs to {output.shape}")
-        seeds.append((output.node, _as_seed(cotangent, output.value)))
+        seeds.append((output.node, as_seed(cotangent, output.value)))
     return seeds
 
 
@@ -185,11 +185,11 @@ def _tangent_seeds(leaves: Leaves, tangent: Any, number: int) -> list[tuple[Any,
         tensor = to_tensor(one, f"jvp: the tangent of {name}")
         if tensor.shape != entry.shape:
             raise ShapeError(f"jvp: the tangent of {name} has shape {tensor.shape}, the primal {entry.shape}")
-        seeds.append((entry.node, _as_seed(tensor, entry.value)))
+        seeds.append((entry.node, as_seed(tensor, entry.value)))
     return seeds
 
 
-def _as_seed(derivative: Tensor, like: Any) -> Any:
+def as_seed(derivative: Tensor, like: Any) -> Any:
     """Return a cotangent or tangent in the dtype of the value it belongs to, raw unless the sweep is to be recorded."""
     if derivative.dtype != like.dtype:
         derivative = primitives.astype(derivative, like.dtype)
