@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from stopgrad.core.marks import Mark, merge
-from stopgrad.core.record import INDEX, PARENTS, Node
+from stopgrad.core.record import INDEX, Node
 
 Intervals = Sequence[tuple[int, int]]
 
@@ -42,8 +42,9 @@ def find_path(
     found: dict[int, Node] = {}
     mark: Mark | None = None
     pending = list(outputs)
+    pop, extend = pending.pop, pending.extend
     while pending:
-        node = pending.pop()
+        node = pop()
         if type(node) is not tuple:
             if node is not None and node is not mark:
                 mark = merge(mark, node)
@@ -54,18 +55,21 @@ def find_path(
         if visible is not None and index not in live and not any(a <= index < b for a, b in visible):
             continue
         found[index] = node
-        if index not in stops:
-            pending += node[2]
+        if not stops or index not in stops:
+            extend(node[2])
     nodes = []
+    append, mark_live = nodes.append, live.add
     for index in sorted(found):
         node = found[index]
         if index in live:
-            nodes.append(node)
-        elif index not in stops:
-            for parent in node[PARENTS]:
-                if type(parent) is tuple and parent[0] in live and parent[0] in found:
-                    live.add(index)
-                    nodes.append(node)
-                    break
+            append(node)
+            continue
+        if stops and index in stops:
+            continue
+        for parent in node[2]:
+            if type(parent) is tuple and parent[0] in live:
+                mark_live(index)
+                append(node)
+                break
     live.intersection_update(found)
     return Path(nodes, live, mark)

@@ -55,48 +55,60 @@ def reverse(
             xp = primitives if recorded else namespace_of(cotangent)
     results: dict[int, Any] = {}
     masked: set[int] = set()
+    pop = cotangents.pop
     with np.errstate(all="ignore"), state.sweep(level):
         for node in reversed(path.nodes):
-            index, operation, parents, kept, shape, _, params = node
-            cotangent = cotangents.pop(index, ABSENT)
+            index, operation, parents, kept, _, _, params = node
+            cotangent = pop(index, ABSENT)
             if cotangent is ABSENT:
                 continue
             if index in wanted:
                 results[index] = cotangent
-            if index in stops:
+            if stops and index in stops:
+                continue
+            if cotangent is ZERO:
+                for parent in parents:
+                    if type(parent) is tuple and parent[0] in live:
+                        cotangents.setdefault(parent[0], ZERO)
                 continue
             if recorded:
                 kept = tensors_kept(node)
-            is_masked = index in masked
-            rules = operation.vjps
-            for i, parent in enumerate(parents):
-                if type(parent) is not tuple or parent[0] not in live:
+            i = -1
+            for parent in parents:
+                i += 1
+                if type(parent) is not tuple:
                     continue
                 parent_index = parent[0]
-                if cotangent is ZERO:
-                    if parent_index not in cotangents:
-                        cotangents[parent_index] = ZERO
+                if parent_index not in live:
                     continue
-                passed = rules[i](xp, cotangent, *kept, *params)
+                rule = operation.vjps[i]
+                if params:
+                    passed = rule(xp, cotangent, *kept, *params)
+                elif len(kept) == 2:
+                    passed = rule(xp, cotangent, kept[0], kept[1])
+                elif len(kept) == 3:
+                    passed = rule(xp, cotangent, kept[0], kept[1], kept[2])
+                else:
+                    passed = rule(xp, cotangent, *kept)
                 if passed is ABSENT:
                     continue
                 if passed is not ZERO:
-                    if is_masked:
+                    if masked and index in masked:
                         if operation.singular:
                             passed = xp.where(cotangent == 0, xp.zeros_like(passed), passed)
                         if operation.passes_masks:
                             masked.add(parent_index)
                     if operation.masks:
                         masked.add(parent_index)
-                    parent_shape = parent[4]
-                    if parent_shape is not None:
-                        if passed.shape != parent_shape:
-                            passed = sum_to_shape(xp, passed, parent_shape)
-                        if passed.dtype is not parent[5] and passed.dtype != parent[5]:
-                            passed = cast_to(xp, passed, parent[5])
-                before = cotangents.get(parent_index, ABSENT)
-                if before is not ABSENT:
-                    passed = add(before, passed)
+                    shape = parent[4]
+                    if shape is not None:
+                        if passed.shape != shape:
+                            passed = sum_to_shape(xp, passed, shape)
+                        dtype = parent[5]
+                        if passed.dtype is not dtype and passed.dtype != dtype:
+                            passed = cast_to(xp, passed, dtype)
+                if parent_index in cotangents:
+                    passed = add(cotangents[parent_index], passed)
                 cotangents[parent_index] = passed
     return results
 
