@@ -9,6 +9,7 @@ from typing import Any
 
 from stopgrad.core.arrays import Spec, result_dtype
 from stopgrad.core.operation import ABSENT, EveryInput, Slots, general
+from stopgrad.core.placing import Placed
 
 LEAF = general(
     "leaf",
@@ -35,19 +36,20 @@ def _stack_spec(*inputs_and_axis: Any) -> Spec:
     return Spec(tuple(shape), result_dtype(inputs))
 
 
+def _unstacked(i: int, xp: Any, t: Any, inputs: Any, out: Any, axis: int) -> Any:
+    return t[(*(slice(None),) * axis, i, ...)]
+
+
+def _stacked(i: int, xp: Any, t: Any, inputs: Any, out: Any, axis: int) -> Any:
+    shape = (*t.shape[:axis], len(inputs), *t.shape[axis:])
+    return Placed([t], [(*((None, None, None),) * axis, i)], shape)
+
+
 STACK = general(
     "stack",
     lambda xp, *inputs_and_axis: xp.stack(inputs_and_axis[:-1], axis=inputs_and_axis[-1]),
-    vjps=EveryInput(
-        lambda i, xp, t, inputs, out, axis: t[(slice(None),) * axis + (i,)], 1, keep_inputs=False
-    ),
-    jvps=EveryInput(
-        lambda i, xp, t, inputs, out, axis: xp.stack(
-            [t if j == i else xp.zeros_like(t) for j in range(len(inputs))], axis=axis
-        ),
-        1,
-        keep_inputs=False,
-    ),
+    vjps=EveryInput(_unstacked, 1, keep_inputs=False),
+    jvps=EveryInput(_stacked, 1, keep_inputs=False),
     spec=_stack_spec,
     passes_masks=True,
 )

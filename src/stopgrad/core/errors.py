@@ -13,6 +13,10 @@ class ShapeError(StopgradError, ValueError):
     """Shapes, axes or indices that do not fit together."""
 
 
+class BoundsError(ShapeError, IndexError):
+    """An index that lies outside the axis it indexes."""
+
+
 class DTypeError(StopgradError, TypeError):
     """A dtype that cannot be used where it was given, such as an integer asked for a derivative."""
 

@@ -119,18 +119,26 @@ class Operation:
         """Return what a node of this operation holds: (*inputs, output), `None` where no live input's rule needs it."""
         if not self.fixed_arity:
             keep_inputs, keep_output = self.vjps.keep_inputs, self.vjps.keep_output
-            kept_inputs = tuple(values) if keep_inputs else (None,) * len(values)
+            if callable(keep_inputs):
+                kept_inputs = tuple(value if keep_inputs(i) else None for i, value in enumerate(values))
+            else:
+                kept_inputs = tuple(values) if keep_inputs else (None,) * len(values)
             return (*kept_inputs, out if keep_output else None)
         keeps = self.keeps[sum(1 << i for i, one in enumerate(live) if one)]
         return tuple(value if keep else None for value, keep in zip((*values, out), keeps, strict=True))
 
 
 class EveryInput:
-    """Rules for an operation of any number of inputs: `self[i]` is `rule(i, xp, t, inputs, out, *params)` for input i."""
+    """Rules for an operation of any number of inputs: `self[i]` is `rule(i, xp, t, inputs, out, *params)` for input i.
+
+    `keep_inputs` says whether a node keeps its inputs, for all of them or as a function of the input's number.
+    """
 
     __slots__ = ("keep_inputs", "keep_output", "param_count", "rule")
 
-    def __init__(self, rule: Rule, param_count: int, *, keep_inputs: bool, keep_output: bool = False) -> None:
+    def __init__(
+        self, rule: Rule, param_count: int, *, keep_inputs: bool | Callable[[int], bool], keep_output: bool = False
+    ) -> None:
         self.rule = rule
         self.param_count = param_count
         self.keep_inputs = keep_inputs

@@ -22,7 +22,7 @@ import numpy as np
 
 from stopgrad.core.arrays import NUMPY_TYPES, PYTHON_SCALARS, is_array, is_numpy, namespace_of
 from stopgrad.core.builtin import LEAF, PROJECT, STACK
-from stopgrad.core.errors import ArgumentTypeError, DisposedError, ShapeError, StopgradError
+from stopgrad.core.errors import ArgumentTypeError, BoundsError, DisposedError, ShapeError, StopgradError
 from stopgrad.core.marks import Mark, mark_operation, merge
 from stopgrad.core.operation import Operation
 from stopgrad.core.state import state
@@ -252,7 +252,9 @@ def explain(operation: Operation, values: Sequence[Any], error: Exception) -> Ex
             "last axis (use reshape or expand_dims to line them up)"
         )
     text = f"{operation.name} of {shown}: {error}"
-    if isinstance(error, ValueError | IndexError):
+    if isinstance(error, IndexError):
+        return BoundsError(text)
+    if isinstance(error, ValueError):
         return ShapeError(text)
     if isinstance(error, TypeError):
         return ArgumentTypeError(text)

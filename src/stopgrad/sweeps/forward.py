@@ -14,11 +14,12 @@ import numpy as np
 import stopgrad.primitives as primitives
 from stopgrad.core.arrays import namespace_of
 from stopgrad.core.operation import ABSENT, ZERO
+from stopgrad.core.placing import Placed
 from stopgrad.core.record import INDEX
 from stopgrad.core.state import Level, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.sweeps.path import Path
-from stopgrad.sweeps.reverse import add, cast_to, tensors_kept
+from stopgrad.sweeps.reverse import add, cast_to, tensors_kept, written_out
 
 
 def forward(
@@ -71,7 +72,7 @@ def forward(
                         passed = cast_to(xp, passed, dtype)
                 total = passed if total is ABSENT else add(total, passed)
             if total is not ABSENT:
-                tangents[index] = total
+                tangents[index] = written_out(total) if type(total) is Placed else total
             for parent in parents:
                 if type(parent) is tuple and last_use[parent[0]] == index and parent[0] not in wanted:
                     tangents.pop(parent[0], None)

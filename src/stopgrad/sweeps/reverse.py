@@ -20,7 +20,8 @@ import numpy as np
 import stopgrad.primitives as primitives
 from stopgrad.core.arrays import PYTHON_SCALARS, Shape, is_complex, namespace_of
 from stopgrad.core.operation import ABSENT, ZERO, Slots
-from stopgrad.core.record import INDEX, KEPT, OPERATION, PARAMS, PARENTS, Node
+from stopgrad.core.placing import PLACE, Placed
+from stopgrad.core.record import INDEX, KEPT, PARENTS, Node, run
 from stopgrad.core.state import Level, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.sweeps.path import Path
@@ -62,6 +63,8 @@ def reverse(
             cotangent = pop(index, ABSENT)
             if cotangent is ABSENT:
                 continue
+            if type(cotangent) is Placed:
+                cotangent = written_out(cotangent)
             if index in wanted:
                 results[index] = cotangent
             if stops and index in stops:
@@ -119,7 +122,14 @@ def add(first: Any, second: Any) -> Any:
         return second
     if second is ZERO:
         return first
-    return first + second
+    if type(first) is Placed:
+        return first.add(second)
+    return second.add(first) if type(second) is Placed else first + second
+
+
+def written_out(placed: Placed) -> Any:
+    """Return the sum of the pieces as one array, or as one tensor if the sweep is recorded."""
+    return run(PLACE, *placed.pieces, params=(tuple(placed.indices), placed.shape))
 
 
 def tensors_kept(node: Node) -> tuple[Any, ...]:
@@ -147,6 +157,8 @@ def sum_to_shape(xp: Any, cotangent: Any, shape: Shape) -> Any:
 
 def cast_to(xp: Any, cotangent: Any, dtype: Any) -> Any:
     """Bring a cotangent to its primal's dtype; a real primal takes the real part."""
+    if type(cotangent) is Placed:
+        return Placed([cast_to(xp, piece, dtype) for piece in cotangent.pieces], cotangent.indices, cotangent.shape)
     if is_complex(cotangent.dtype) and not is_complex(dtype):
         cotangent = xp.real(cotangent)
     return xp.astype(cotangent, dtype)

@@ -1,0 +1,103 @@
+"""Placing: arrays added into zeros at slices, the adjoint of slicing; and sums of placings not yet written out.
+
+A loop over `x[i]` gives x as many cotangents as it has entries, each zero but in one place. Written out and added one
+by one they would cost n² in time; a `Placed` collects them, and the sweep writes the total out when it gets there.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from stopgrad.core.arrays import Shape, Spec, result_dtype
+from stopgrad.core.operation import EveryInput, general
+
+IndexEntry = int | tuple[int | None, int | None, int | None] | None
+BasicIndex = tuple[IndexEntry, ...]
+"""A basic index in hashable form: integers, `None` for a new axis, (start, stop, step) for a slice."""
+
+
+@lru_cache(maxsize=4096)
+def index_of(basic: BasicIndex) -> tuple[int | slice | None, ...]:
+    """Return the index as Python writes it."""
+    return tuple(slice(*entry) if isinstance(entry, tuple) else entry for entry in basic)
+
+
+def _place_numpy(*pieces_and_params: Any) -> Any:
+    *pieces, indices, shape = pieces_and_params
+    first = pieces[0]
+    dtype = first.dtype
+    for piece in pieces:
+        if piece.dtype is not dtype:
+            dtype = np.result_type(*pieces)
+            break
+    out = np.zeros(shape, dtype)
+    out[index_of(indices[0])] = first
+    for piece, index in zip(pieces[1:], indices[1:], strict=True):
+        out[index_of(index)] += piece
+    return out
+
+
+def _place(xp: Any, *pieces_and_params: Any) -> Any:
+    *pieces, indices, shape = pieces_and_params
+    out = xp.zeros(shape, dtype=xp.result_type(*pieces), device=getattr(pieces[0], "device", None))
+    for piece, basic in zip(pieces, indices, strict=True):
+        index: tuple[int | slice | EllipsisType | None, ...] = (*index_of(basic), ...)
+        if hasattr(out, "at"):
+            out = out.at[index].add(piece)
+        else:
+            out[index] = out[index] + piece
+    return out
+
+
+def _place_spec(*inputs_and_params: Any) -> Spec:
+    *inputs, _indices, shape = inputs_and_params
+    return Spec(shape, result_dtype(inputs))
+
+
+PLACE = general(
+    "place",
+    _place,
+    numpy_kernel=_place_numpy,
+    vjps=EveryInput(
+        lambda i, xp, t, inputs, out, indices, shape: t[(*index_of(indices[i]), ...)], 2, keep_inputs=False
+    ),
+    jvps=EveryInput(
+        lambda i, xp, t, inputs, out, indices, shape: Placed([t], [indices[i]], shape), 2, keep_inputs=False
+    ),
+    spec=_place_spec,
+    passes_masks=True,
+)
+"""place(*pieces, indices, shape): zeros of the shape, with each piece added at its basic index."""
+
+
+class Placed:
+    """A cotangent or tangent that is the sum of pieces at slices of zeros. Only the sweeps handle it.
+
+    Rules return a fresh one; adding to it changes it. A sweep writes it out by the operation `place`.
+    """
+
+    __slots__ = ("indices", "pieces", "shape")
+
+    def __init__(self, pieces: list[Any], indices: list[BasicIndex], shape: Shape) -> None:
+        self.pieces = pieces
+        self.indices = indices
+        self.shape = shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the first piece; the sweep casts whatever differs from its primal before it adds."""
+        return self.pieces[0].dtype
+
+    def add(self, other: Any) -> Placed:
+        """Add another one, or an array or tensor of the full shape."""
+        if type(other) is Placed:
+            self.pieces += other.pieces
+            self.indices += other.indices
+        else:
+            self.pieces.append(other)
+            self.indices.append(())
+        return self
