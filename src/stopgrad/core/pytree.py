@@ -11,6 +11,7 @@ from typing import Any
 
 import optree
 
+from stopgrad.core.arrays import PYTHON_SCALARS
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.tensor import Tensor
 
@@ -18,10 +19,29 @@ TreeDef = optree.PyTreeSpec
 _NAMESPACE = "stopgrad"
 
 
-def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
-    """Return the leaves of a tree and its structure."""
-    leaves, treedef = optree.tree_flatten(tree, namespace=_NAMESPACE)
+def flatten(tree: Any, *, number_lists: bool = False) -> tuple[list[Any], TreeDef]:
+    """Return the leaves of a tree and its structure.
+
+    With `number_lists` a (nested) list of nothing but Python numbers is one leaf, as it stands for an array wherever a
+    tensor is expected; transforms read their arguments so.
+    """
+    is_leaf = is_number_list if number_lists else None
+    leaves, treedef = optree.tree_flatten(tree, is_leaf=is_leaf, namespace=_NAMESPACE)
     return leaves, treedef
+
+
+def is_number_list(x: Any) -> bool:
+    """Whether this is a list, nested or not, of Python numbers and nothing else; an empty list is not."""
+    if type(x) is not list or not x:
+        return False
+    pending = list(x)
+    while pending:
+        one = pending.pop()
+        if type(one) is list:
+            pending.extend(one)
+        elif type(one) not in PYTHON_SCALARS:
+            return False
+    return True
 
 
 def unflatten(treedef: TreeDef, leaves: list[Any]) -> Any:
@@ -38,15 +58,14 @@ def map_leaves(function: Callable[..., Any], tree: Any) -> Any:
 
 
 def paths(tree: Any) -> list[str]:
-    """Return, for each leaf, how to get at it, as Python would write it: `['w'][0]`."""
-    return [
-        "".join(f"[{part!r}]" for part in path) for path in optree.tree_paths(tree, namespace=_NAMESPACE)
-    ]
+    """Return, for each leaf, how to get at it, as Python would write it: `['w'][0]`; number lists are leaves."""
+    found = optree.tree_paths(tree, is_leaf=is_number_list, namespace=_NAMESPACE)
+    return ["".join(f"[{part!r}]" for part in path) for path in found]
 
 
-def flatten_like(treedef: TreeDef, tree: Any, what: str) -> list[Any]:
+def flatten_like(treedef: TreeDef, tree: Any, what: str, *, number_lists: bool = False) -> list[Any]:
     """Return the leaves of a tree that must have the given structure; `what` names it in the error."""
-    leaves, other = flatten(tree)
+    leaves, other = flatten(tree, number_lists=number_lists)
     if other != treedef:
         raise ArgumentError(f"{what} must have the structure {treedef}, got {other}")
     return leaves

@@ -63,7 +63,7 @@ class Leaves:
 
     def __init__(self, tree: Any, where: str, argument: str, copy: bool = False) -> None:
         self._copy = copy
-        given, self.treedef = flatten(tree)
+        given, self.treedef = flatten(tree, number_lists=True)
         self.argument = argument
         self.names = [argument + path for path in paths(tree)] if len(given) != 1 else [argument]
         self.entries: list[Any] = []
@@ -183,7 +183,7 @@ def _release_leaf(x: Any) -> Any:
 
 def output_tensors(result: Any, where: str) -> tuple[list[Tensor], TreeDef]:
     """Return a function's outputs as tensors, with their structure."""
-    leaves, treedef = flatten(result)
+    leaves, treedef = flatten(result, number_lists=True)
     return [to_tensor(one, f"{where}: the function's result") for one in leaves], treedef
 
 

@@ -140,7 +140,7 @@ class _Inputs:
     """The positional arguments of a customised function: their leaves that carry derivatives, as tensors."""
 
     def __init__(self, args: tuple[Any, ...]) -> None:
-        self.trees: list[tuple[list[Any], TreeDef]] = [flatten(arg) for arg in args]
+        self.trees: list[tuple[list[Any], TreeDef]] = [flatten(arg, number_lists=True) for arg in args]
         self.tensors: list[Tensor] = []
         self.places: list[tuple[int, int]] = []
         for a, (leaves, _) in enumerate(self.trees):
