@@ -104,7 +104,7 @@ def seeds_of(outputs: Sequence[Any], cotangents: Any, where: str) -> list[Any]:
     if cotangents is None:
         ones = [ones_like(one.value) for one in tensors]
         return [Tensor(one) for one in ones] if state.recording else ones
-    given = [cotangents] if len(tensors) == 1 else flatten(cotangents, number_lists=True)[0]
+    given, _ = flatten(cotangents, number_lists=True)
     if len(given) != len(tensors):
         raise ArgumentTypeError(f"{where}: {len(given)} cotangents were given for {len(tensors)} targets")
     seeds = []

@@ -70,7 +70,7 @@ def vjp(
     path = find_path([output.node for output in outputs], targets)
 
     def pullback(cotangents: Any) -> tuple[Any, ...]:
-        given = flatten_like(treedef, cotangents, "pullback: the cotangents", number_lists=True) if len(outputs) != 1 else [cotangents]
+        given = flatten_like(treedef, cotangents, "pullback: the cotangents", number_lists=True)
         seeds = seeds_for(outputs, given, "pullback: cotangent")
         found = reverse(path, seeds, {target[INDEX] for target in targets}, level)
         return tuple(leaf.collect(found, path.mark, unconnected, "vjp") for leaf in leaves)
@@ -177,7 +177,7 @@ def seeds_for(outputs: Sequence[Tensor], cotangents: Sequence[Any], what: str) -
 
 
 def _tangent_seeds(leaves: Leaves, tangent: Any, number: int) -> list[tuple[Any, Any]]:
-    given = flatten_like(leaves.treedef, tangent, f"jvp: tangent {number}", number_lists=True) if len(leaves.entries) != 1 else [tangent]
+    given = flatten_like(leaves.treedef, tangent, f"jvp: tangent {number}", number_lists=True)
     seeds = []
     for entry, name, one in zip(leaves.entries, leaves.names, given, strict=True):
         if not is_leaf(entry):
