@@ -1,5 +1,135 @@
-"""x"""
-from stopgrad.primitives.arithmetic import *
-from stopgrad.primitives.shape import *
-from stopgrad.primitives.axes import *
-from stopgrad.primitives.indexing import *
+"""Every differentiable operation of the library, under NumPy's names and those of the Python array API standard.
+
+As a module this is also the namespace `xp` that derivative rules are handed when a sweep is itself recorded: whatever a
+rule may write for NumPy must be here under the same name. One import a family.
+"""
+
+from stopgrad.primitives.arithmetic import (
+    abs,
+    absolute,
+    add,
+    cbrt,
+    copysign,
+    divide,
+    divide_no_nan,
+    fabs,
+    floor_divide,
+    fmod,
+    hypot,
+    logaddexp,
+    mod,
+    multiply,
+    multiply_no_nan,
+    negative,
+    positive,
+    reciprocal,
+    remainder,
+    rsqrt,
+    sqrt,
+    square,
+    squared_difference,
+    subtract,
+    true_divide,
+)
+from stopgrad.primitives.axes import (
+    flip,
+    fliplr,
+    flipud,
+    matrix_transpose,
+    moveaxis,
+    permute_dims,
+    roll,
+    rollaxis,
+    rot90,
+    swapaxes,
+    transpose,
+)
+from stopgrad.primitives.casting import angle, astype, conj, imag, make_complex, real
+from stopgrad.primitives.comparison import (
+    allclose,
+    array_equal,
+    bitwise_and,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    equal,
+    greater,
+    greater_equal,
+    invert,
+    isclose,
+    isfinite,
+    isinf,
+    isnan,
+    left_shift,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+    right_shift,
+    signbit,
+)
+from stopgrad.primitives.creation import (
+    arange,
+    empty,
+    eye,
+    full,
+    full_like,
+    identity,
+    linspace,
+    ones,
+    ones_like,
+    tri,
+    zeros,
+    zeros_like,
+)
+from stopgrad.primitives.exponential import exp, exp2, expm1, log, log1p, log2, log10
+from stopgrad.primitives.indexing import at_add, at_set, getitem, scatter_add
+from stopgrad.primitives.powers import float_power, pow, power
+from stopgrad.primitives.rounding import ceil, fix, floor, heaviside, rint, round, sign, trunc
+from stopgrad.primitives.selection import clip, maximum, minimum, where
+from stopgrad.primitives.shape import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_arrays,
+    broadcast_to,
+    expand_dims,
+    flatten,
+    ravel,
+    reshape,
+    squeeze,
+    tile,
+)
+from stopgrad.primitives.trigonometric import (
+    acos,
+    acosh,
+    arccos,
+    arccosh,
+    arcsin,
+    arcsinh,
+    arctan,
+    arctan2,
+    arctanh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    deg2rad,
+    degrees,
+    rad2deg,
+    radians,
+    sin,
+    sinc,
+    sinh,
+    tan,
+    tanh,
+)
