@@ -91,6 +91,11 @@ def is_complex(dtype: Any) -> bool:
     return dtype.kind == "c" if isinstance(dtype, np.dtype) else "complex" in str(dtype)
 
 
+def is_bool(dtype: Any) -> bool:
+    """Whether the dtype is boolean, of any library."""
+    return dtype.kind == "b" if isinstance(dtype, np.dtype) else str(dtype).endswith("bool")
+
+
 def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
     """Return the shape these shapes broadcast to, or raise `ShapeError` in the name of the operation."""
     try:

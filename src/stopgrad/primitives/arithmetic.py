@@ -1,12 +1,20 @@
-"""Arithmetic, entry by entry: sums, products, quotients, powers and roots."""
+"""Arithmetic, entry by entry: sums, products, quotients, remainders and roots.
+
+Powers are in `powers`, whose rules need more care. Behaviour at kinks and jumps is told in each docstring.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from stopgrad.core.arrays import is_complex
+from stopgrad.core.operation import ZERO
 from stopgrad.primitives.define import binary, unary
+
+_LN2 = math.log(2.0)
 
 
 @binary(np.add, lambda xp, t, _a, _b, _out: t, lambda xp, t, _a, _b, _out: t)
@@ -69,13 +77,257 @@ def negative(xp: Any, x: Any) -> Any:
     return -x
 
 
-@unary(np.tanh, lambda xp, t, _x, out: t * (1 - out * out))
-def tanh(xp: Any, x: Any) -> Any:
-    """Hyperbolic tangent.
+@unary(np.positive, lambda xp, t, _x, _out: t)
+def positive(xp: Any, x: Any) -> Any:
+    """x itself, a copy in a tensor of its own.
 
     Example:
         >>> import stopgrad as sg
-        >>> float(sg.tanh(0.0))
+        >>> sg.positive([1.0, -2.0]).numpy()
+        array([ 1., -2.])
+    """
+    return +x
+
+
+@unary(np.square, lambda xp, t, x, _out: t * (2 * x))
+def square(xp: Any, x: Any) -> Any:
+    """Square, x².
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.square([1.0, -3.0]).numpy()
+        array([1., 9.])
+    """
+    return x * x
+
+
+@unary(np.absolute, lambda xp, t, x, _out: _abs_scale(xp, t, x))
+def absolute(xp: Any, x: Any) -> Any:
+    """Absolute value; of a complex number its modulus.
+
+    At 0 the derivative is 0, the middle of the slopes on its two sides.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.absolute([-2.0, 3.0]).numpy()
+        array([2., 3.])
+        >>> float(sg.grad(sg.absolute)(0.0))
         0.0
     """
-    return xp.tanh(x)
+    return xp.abs(x)
+
+
+def _abs_scale(xp: Any, t: Any, x: Any) -> Any:
+    # One rule for both directions: the sweep takes the real part where the primal is real.
+    return t * (xp.conj(xp.sign(x)) if is_complex(x.dtype) else xp.sign(x))
+
+
+@unary(np.sqrt, lambda xp, t, _x, out: t / (2 * out))
+def sqrt(xp: Any, x: Any) -> Any:
+    """Square root; NaN for negative x.
+
+    At 0 the derivative is infinite, and that of √(x²) NaN: write `absolute` or `hypot`, which have a derivative there.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.sqrt([0.0, 4.0]).numpy()
+        array([0., 2.])
+    """
+    return xp.sqrt(x)
+
+
+@unary(lambda x: np.reciprocal(np.sqrt(x)), lambda xp, t, _x, out: t * (-0.5 * out * out * out))
+def rsqrt(xp: Any, x: Any) -> Any:
+    """One over the square root, 1/√x; infinite at 0.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.rsqrt([1.0, 4.0]).numpy()
+        array([1. , 0.5])
+    """
+    return 1 / xp.sqrt(x)
+
+
+@unary(np.cbrt, lambda xp, t, _x, out: t / (3 * out * out))
+def cbrt(xp: Any, x: Any) -> Any:
+    """Cube root, of negative numbers too. At 0 the derivative is infinite.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.cbrt([8.0, -27.0]).numpy()
+        array([ 2., -3.])
+    """
+    return xp.sign(x) * xp.pow(xp.abs(x), 1 / 3)
+
+
+@unary(np.reciprocal, lambda xp, t, _x, out: -t * out * out)
+def reciprocal(xp: Any, x: Any) -> Any:
+    """One over x; of integers the integer part of it, as in NumPy.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.reciprocal([2.0, -4.0]).numpy()
+        array([ 0.5 , -0.25])
+    """
+    return xp.reciprocal(x) if hasattr(xp, "reciprocal") else 1 / x
+
+
+@binary(
+    lambda a, b: np.square(np.subtract(a, b)),
+    lambda xp, t, a, b, _out: t * (2 * (a - b)),
+    lambda xp, t, a, b, _out: t * (2 * (b - a)),
+)
+def squared_difference(xp: Any, a: Any, b: Any) -> Any:
+    """Squared difference, (a - b)².
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.squared_difference([1.0, 2.0], 4.0).numpy()
+        array([9., 4.])
+    """
+    return (a - b) * (a - b)
+
+
+@binary(
+    np.hypot,
+    lambda xp, t, a, _b, out: xp.where(out == 0, 0, t * (a / out)),
+    lambda xp, t, _a, b, out: xp.where(out == 0, 0, t * (b / out)),
+)
+def hypot(xp: Any, a: Any, b: Any) -> Any:
+    """√(a² + b²), without overflow on the way.
+
+    At (0, 0) both derivatives are 0, as that of `absolute` is.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> float(sg.hypot(3.0, 4.0))
+        5.0
+    """
+    return xp.hypot(a, b)
+
+
+def _logaddexp_share(xp: Any, t: Any, a: Any, out: Any) -> Any:
+    # a - out is NaN where both are infinite: ½ each of two -inf, 1 for +inf.
+    difference = xp.where(xp.isinf(out) & (a == out), xp.where(out > 0, 0.0, -_LN2), a - out)
+    return t * xp.exp(difference)
+
+
+@binary(
+    np.logaddexp,
+    lambda xp, t, a, _b, out: _logaddexp_share(xp, t, a, out),
+    lambda xp, t, _a, b, out: _logaddexp_share(xp, t, b, out),
+)
+def logaddexp(xp: Any, a: Any, b: Any) -> Any:
+    """log(eᵃ + eᵇ), without overflow on the way.
+
+    Where both are -inf each gets half of the derivative; one that is +inf gets the whole.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> float(sg.logaddexp(1000.0, 1000.0))
+        1000.6931471805599
+    """
+    return xp.logaddexp(a, b)
+
+
+@binary(np.floor_divide, lambda xp, t, _a, _b, _out: ZERO, lambda xp, t, _a, _b, _out: ZERO)
+def floor_divide(xp: Any, a: Any, b: Any) -> Any:
+    """Greatest whole number not above a / b. The derivative is zero, at the jumps too.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.floor_divide([7.0, -7.0], 2.0).numpy()
+        array([ 3., -4.])
+    """
+    return xp.floor_divide(a, b)
+
+
+@binary(np.remainder, lambda xp, t, _a, _b, _out: t, lambda xp, t, a, b, _out: -t * xp.floor_divide(a, b))
+def remainder(xp: Any, a: Any, b: Any) -> Any:
+    """a - b·⌊a/b⌋, which has the sign of b. At the jumps the derivative is that beside them.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.remainder([7.0, -7.0], 4.0).numpy()
+        array([3., 1.])
+    """
+    return xp.remainder(a, b)
+
+
+@binary(np.fmod, lambda xp, t, _a, _b, _out: t, lambda xp, t, a, b, out: -t * xp.round((a - out) / b))
+def fmod(xp: Any, a: Any, b: Any) -> Any:
+    """a - b·trunc(a/b), which has the sign of a. At the jumps the derivative is that beside them.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.fmod([7.0, -7.0], 4.0).numpy()
+        array([ 3., -3.])
+    """
+    return xp.sign(a) * xp.remainder(xp.abs(a), xp.abs(b))
+
+
+@binary(
+    lambda a, b: _no_nan(np, np.multiply(a, b), b),
+    lambda xp, t, _a, b, _out: xp.where(b == 0, 0, t * b),
+    lambda xp, t, a, _b, _out: t * a,
+)
+def multiply_no_nan(xp: Any, a: Any, b: Any) -> Any:
+    """Product, a · b, but 0 where b is 0 even if a is infinite or NaN.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.multiply_no_nan([2.0, float("inf")], [3.0, 0.0]).numpy()
+        array([6., 0.])
+    """
+    return _no_nan(xp, a * b, b)
+
+
+@binary(
+    lambda a, b: _divide_no_nan(np, a, b),
+    lambda xp, t, _a, b, _out: xp.where(b == 0, 0, t / b),
+    lambda xp, t, _a, b, out: xp.where(b == 0, 0, -t * out / b),
+)
+def divide_no_nan(xp: Any, a: Any, b: Any) -> Any:
+    """Quotient, a / b, but 0 where b is 0. The derivatives there are 0 too.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.divide_no_nan([1.0, 2.0], [0.0, 4.0]).numpy()
+        array([0. , 0.5])
+    """
+    return _divide_no_nan(xp, a, b)
+
+
+def _no_nan(xp: Any, product: Any, factor: Any) -> Any:
+    return xp.where(xp.asarray(factor == 0), xp.zeros_like(product), product)
+
+
+def _divide_no_nan(xp: Any, a: Any, b: Any) -> Any:
+    zero = xp.asarray(b == 0)
+    return xp.where(zero, 0.0, a / xp.where(zero, 1, b))
+
+
+def _with_copied_sign(xp: Any, t: Any, a: Any, b: Any) -> Any:
+    flips = xp.not_equal(xp.signbit(a), xp.signbit(b))
+    return xp.where(flips, -t, t)
+
+
+@binary(
+    np.copysign,
+    lambda xp, t, a, b, _out: _with_copied_sign(xp, t, a, b),
+    lambda xp, t, _a, _b, _out: ZERO,
+)
+def copysign(xp: Any, a: Any, b: Any) -> Any:
+    """|a| with the sign of b, that of -0.0 included. The derivative by b is zero, at the jump too.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.copysign([1.0, 2.0], [-1.0, 0.0]).numpy()
+        array([-1.,  2.])
+    """
+    return xp.copysign(a, b)
+
+
+abs = fabs = absolute
+true_divide = divide
+mod = remainder
