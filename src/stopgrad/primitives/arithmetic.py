@@ -79,7 +79,7 @@ def negative(xp: Any, x: Any) -> Any:
 
 @unary(np.positive, lambda xp, t, _x, _out: t)
 def positive(xp: Any, x: Any) -> Any:
-    """x itself, a copy in a tensor of its own.
+    """X itself, a copy in a tensor of its own.
 
     Example:
         >>> import stopgrad as sg
@@ -244,7 +244,7 @@ def floor_divide(xp: Any, a: Any, b: Any) -> Any:
 
 @binary(np.remainder, lambda xp, t, _a, _b, _out: t, lambda xp, t, a, b, _out: -t * xp.floor_divide(a, b))
 def remainder(xp: Any, a: Any, b: Any) -> Any:
-    """a - b·⌊a/b⌋, which has the sign of b. At the jumps the derivative is that beside them.
+    """A - b·⌊a/b⌋, which has the sign of b. At the jumps the derivative is that beside them.
 
     Example:
         >>> import stopgrad as sg
@@ -256,7 +256,7 @@ def remainder(xp: Any, a: Any, b: Any) -> Any:
 
 @binary(np.fmod, lambda xp, t, _a, _b, _out: t, lambda xp, t, a, b, out: -t * xp.round((a - out) / b))
 def fmod(xp: Any, a: Any, b: Any) -> Any:
-    """a - b·trunc(a/b), which has the sign of a. At the jumps the derivative is that beside them.
+    """A - b·trunc(a/b), which has the sign of a. At the jumps the derivative is that beside them.
 
     Example:
         >>> import stopgrad as sg
@@ -268,8 +268,9 @@ def fmod(xp: Any, a: Any, b: Any) -> Any:
 
 @binary(
     lambda a, b: _no_nan(np, np.multiply(a, b), b),
-    lambda xp, t, _a, b, _out: xp.where(b == 0, 0, t * b),
+    lambda xp, t, _a, b, _out: xp.where(xp.asarray(b == 0), 0, t * b),
     lambda xp, t, a, _b, _out: t * a,
+    masks=True,
 )
 def multiply_no_nan(xp: Any, a: Any, b: Any) -> Any:
     """Product, a · b, but 0 where b is 0 even if a is infinite or NaN.
@@ -284,8 +285,9 @@ def multiply_no_nan(xp: Any, a: Any, b: Any) -> Any:
 
 @binary(
     lambda a, b: _divide_no_nan(np, a, b),
-    lambda xp, t, _a, b, _out: xp.where(b == 0, 0, t / b),
+    lambda xp, t, _a, b, _out: xp.where(xp.asarray(b == 0), 0, t / b),
     lambda xp, t, _a, b, out: xp.where(b == 0, 0, -t * out / b),
+    masks=True,
 )
 def divide_no_nan(xp: Any, a: Any, b: Any) -> Any:
     """Quotient, a / b, but 0 where b is 0. The derivatives there are 0 too.
@@ -308,7 +310,7 @@ def _divide_no_nan(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _with_copied_sign(xp: Any, t: Any, a: Any, b: Any) -> Any:
-    flips = xp.not_equal(xp.signbit(a), xp.signbit(b))
+    flips = xp.signbit(a) ^ xp.signbit(xp.asarray(b))
     return xp.where(flips, -t, t)
 
 

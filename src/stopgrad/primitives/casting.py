@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import PYTHON_SCALARS, carries_derivative, is_complex, is_numpy, namespace_of, spec_of
+from stopgrad.core.arrays import PYTHON_SCALARS, carries_derivative, is_complex, is_numpy, namespace_of
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.lazy import ml_dtypes
 from stopgrad.core.operation import elementwise, nondifferentiable
@@ -14,6 +14,7 @@ from stopgrad.core.record import bind1, coerce
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.arithmetic import multiply
 from stopgrad.primitives.define import binary
+from stopgrad.primitives.inputs import to_tensor
 from stopgrad.primitives.trigonometric import arctan2
 
 _ML_DTYPES = frozenset(("bfloat16", "float8_e4m3fn", "float8_e5m2"))
@@ -101,7 +102,7 @@ def real(x: Any, /) -> Tensor:
         >>> sg.real([1 + 2j, 3 - 1j]).numpy()
         array([1., 3.])
     """
-    tensor = _tensor(x, "real")
+    tensor = to_tensor(x, "real")
     return bind1(REAL, tensor) if _is_complex(tensor) else tensor
 
 
@@ -113,7 +114,7 @@ def imag(x: Any, /) -> Tensor:
         >>> sg.imag([1 + 2j, 3 - 1j]).numpy()
         array([ 2., -1.])
     """
-    tensor = _tensor(x, "imag")
+    tensor = to_tensor(x, "imag")
     return bind1(IMAG, tensor) if _is_complex(tensor) else multiply(tensor, 0)
 
 
@@ -125,7 +126,7 @@ def conj(x: Any, /) -> Tensor:
         >>> sg.conj([1 + 2j]).numpy()
         array([1.-2.j])
     """
-    tensor = _tensor(x, "conj")
+    tensor = to_tensor(x, "conj")
     return bind1(CONJ, tensor) if _is_complex(tensor) else tensor
 
 
@@ -137,7 +138,7 @@ def angle(x: Any, /) -> Tensor:
         >>> sg.angle([1j, -1.0]).numpy()
         array([1.57079633, 3.14159265])
     """
-    tensor = _tensor(x, "angle")
+    tensor = to_tensor(x, "angle")
     return arctan2(imag(tensor), real(tensor))
 
 
@@ -162,13 +163,6 @@ def _complex(xp: Any, a: Any, b: Any) -> Any:
     out = np.empty(np.broadcast_shapes(np.shape(a), np.shape(b)), dtype)
     out.real, out.imag = a, b
     return out
-
-
-def _tensor(x: Any, name: str) -> Tensor:
-    if type(x) is Tensor:
-        return x
-    value, node = coerce(x, name)
-    return Tensor(np.asarray(value) if type(value) in PYTHON_SCALARS else value, node)
 
 
 def _is_complex(x: Tensor) -> bool:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from stopgrad.core.arrays import PYTHON_SCALARS, namespace_of
-from stopgrad.core.errors import ArgumentError, ArgumentTypeError, ShapeError
-from stopgrad.core.record import coerce
+from stopgrad.core.errors import ArgumentError, ShapeError
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.casting import dtype_for
+from stopgrad.primitives.inputs import to_shape, to_tensor
 
 
 def zeros_like(x: Any, /, dtype: Any = None) -> Tensor:
@@ -62,7 +62,7 @@ def zeros(shape: Any, dtype: Any = None) -> Tensor:
         array([[0., 0.],
                [0., 0.]])
     """
-    return Tensor(np.zeros(_shape(shape, "zeros"), _dtype(dtype, "zeros", np.float64)))
+    return Tensor(np.zeros(to_shape("zeros", shape), _dtype(dtype, "zeros", np.float64)))
 
 
 def ones(shape: Any, dtype: Any = None) -> Tensor:
@@ -73,7 +73,7 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
         >>> sg.ones(3).numpy()
         array([1., 1., 1.])
     """
-    return Tensor(np.ones(_shape(shape, "ones"), _dtype(dtype, "ones", np.float64)))
+    return Tensor(np.ones(to_shape("ones", shape), _dtype(dtype, "ones", np.float64)))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
@@ -84,7 +84,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
         >>> sg.full(3, 2.5).numpy()
         array([2.5, 2.5, 2.5])
     """
-    return Tensor(np.full(_shape(shape, "full"), _number(fill_value, "full"), _dtype(dtype, "full", None)))
+    return Tensor(np.full(to_shape("full", shape), _number(fill_value, "full"), _dtype(dtype, "full", None)))
 
 
 def empty(shape: Any, dtype: Any = None) -> Tensor:
@@ -168,10 +168,7 @@ def tri(rows: int, columns: int | None = None, /, k: int = 0, dtype: Any = None)
 
 
 def _value(x: Any, name: str) -> Any:
-    if type(x) is Tensor:
-        return x.value
-    value, _ = coerce(x, name)
-    return np.asarray(value) if type(value) in PYTHON_SCALARS else value
+    return to_tensor(x, name).value
 
 
 def _number(x: Any, name: str) -> Any:
@@ -189,14 +186,3 @@ def _dtype(dtype: Any, name: str, default: Any) -> Any:
 
 def _dtype_like(value: Any, dtype: Any, name: str) -> Any:
     return None if dtype is None else dtype_for(value, dtype, name)
-
-
-def _shape(shape: Any, name: str) -> tuple[int, ...]:
-    sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-    try:
-        found = tuple(size.__index__() for size in sizes)
-    except AttributeError:
-        raise ArgumentTypeError(f"{name}: shape must be an integer or a tuple of them, got {shape!r}") from None
-    if any(size < 0 for size in found):
-        raise ShapeError(f"{name}: shape {found} has a negative size")
-    return found

@@ -146,7 +146,7 @@ def _heaviside_kernel(xp: Any, x: Any, at_zero: Any) -> Any:
 @binary(
     np.heaviside,
     lambda xp, t, _x, _at_zero, _out: ZERO,
-    lambda xp, t, x, _at_zero, _out: xp.where(x == 0, t, 0),
+    lambda xp, t, x, _at_zero, _out: xp.where(xp.asarray(x == 0), t, 0),
     masks=True,
 )
 def heaviside(xp: Any, x: Any, at_zero: Any) -> Any:

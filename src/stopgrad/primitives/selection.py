@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from stopgrad.core.arrays import PYTHON_SCALARS, is_bool
-from stopgrad.core.errors import ArgumentTypeError
+from stopgrad.core.errors import ArgumentError, ArgumentTypeError
 from stopgrad.core.operation import ABSENT, elementwise
-from stopgrad.core.record import bind, bind2, coerce
+from stopgrad.core.record import bind, bind1, bind2, coerce
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.arithmetic import positive
 from stopgrad.primitives.comparison import not_equal
@@ -123,6 +123,56 @@ def minimum(xp: Any, a: Any, b: Any) -> Any:
     return xp.minimum(a, b)
 
 
+def _share_of_numbers(xp: Any, t: Any, ours: Any, other: Any, greater: Any, smaller: Any) -> Any:
+    """Return what an input of `fmax` or `fmin` passes on: as `_share`, but a NaN passes nothing beside a number."""
+    ours_is_nan, other_is_nan = xp.asarray(ours != ours), xp.asarray(other != other)
+    taken = greater | (other_is_nan & ~ours_is_nan)
+    left = smaller | (ours_is_nan & ~other_is_nan)
+    return xp.where(taken, t, xp.where(left, 0, t * 0.5))
+
+
+def _number_of(xp: Any, a: Any, b: Any, both: Any) -> Any:
+    return xp.where(xp.asarray(a != a), b, xp.where(xp.asarray(b != b), a, both))
+
+
+@binary(
+    np.fmax,
+    lambda xp, t, a, b, _out: _share_of_numbers(xp, t, a, b, a > b, a < b),
+    lambda xp, t, a, b, _out: _share_of_numbers(xp, t, b, a, b > a, b < a),
+    masks=True,
+)
+def fmax(xp: Any, a: Any, b: Any) -> Any:
+    """Greater of a and b, entry by entry; a NaN counts as missing.
+
+    Where they are equal each gets half of the derivative; beside a number a NaN gets nothing of it.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.fmax([1.0, float("nan")], 0.5).numpy()
+        array([1. , 0.5])
+    """
+    return _number_of(xp, a, b, xp.maximum(a, b))
+
+
+@binary(
+    np.fmin,
+    lambda xp, t, a, b, _out: _share_of_numbers(xp, t, a, b, a < b, a > b),
+    lambda xp, t, a, b, _out: _share_of_numbers(xp, t, b, a, b < a, b > a),
+    masks=True,
+)
+def fmin(xp: Any, a: Any, b: Any) -> Any:
+    """Smaller of a and b, entry by entry; a NaN counts as missing.
+
+    Where they are equal each gets half of the derivative; beside a number a NaN gets nothing of it.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.fmin([1.0, float("nan")], 0.5).numpy()
+        array([0.5, 0.5])
+    """
+    return _number_of(xp, a, b, xp.minimum(a, b))
+
+
 CLIP = elementwise(
     "clip",
     lambda xp, x, low, high: xp.minimum(xp.maximum(x, low), high),
@@ -154,7 +204,7 @@ CLIP_HIGH = elementwise(
 """clip_high(x, high): clip with no lower bound; unlike `minimum` all of the derivative goes to x at a tie."""
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
+def clip(x: Any, /, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Tensor:
     """Bring the entries of x that lie outside [min, max] to the nearer bound.
 
     At a bound and between them the whole derivative goes to x; outside it goes to the bound that was taken. This
@@ -163,8 +213,10 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
 
     Args:
         x: tensor, array or number.
-        min: lower bound, a number or tensor that broadcasts with x; `None` for none.
-        max: upper bound, likewise.
+        a_min: lower bound, a number or tensor that broadcasts with x; `None` for none.
+        a_max: upper bound, likewise.
+        min: the same as `a_min`.
+        max: the same as `a_max`.
 
     Returns:
         Tensor of the broadcast shape, in the dtype NumPy promotes to.
@@ -179,6 +231,54 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
         >>> sg.grad(lambda x: sg.sum(sg.clip(x, 0.0, 1.0)))([-1.0, 0.0, 0.5, 1.0, 2.0]).numpy()
         array([0., 1., 1., 1., 0.])
     """
-    if max is None:
-        return positive(x) if min is None else bind2(CLIP_LOW, x, min)
-    return bind2(CLIP_HIGH, x, max) if min is None else bind(CLIP, (x, min, max))
+    low, high = a_min if min is None else min, a_max if max is None else max
+    if high is None:
+        return positive(x) if low is None else bind2(CLIP_LOW, x, low)
+    return bind2(CLIP_HIGH, x, high) if low is None else bind(CLIP, (x, low, high))
+
+
+def _nan_to_num_kernel(xp: Any, x: Any, nan: float, posinf: float | None, neginf: float | None) -> Any:
+    limits = xp.finfo(x.dtype)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+    infinite = xp.isinf(x)
+    x = xp.where(infinite & (x > 0), float(high), xp.where(infinite & (x < 0), float(low), x))
+    return xp.where(xp.isnan(x), nan, x)
+
+
+NAN_TO_NUM = elementwise(
+    "nan_to_num",
+    _nan_to_num_kernel,
+    lambda xp, t, x, _out, _nan, _posinf, _neginf: xp.where(xp.isfinite(x), t, 0),
+    numpy_kernel=lambda x, nan, posinf, neginf: np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf),
+    masks=True,
+)
+
+
+def nan_to_num(
+    x: Any, /, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """Replace what is no finite number. The derivative passes where x was finite and is 0 elsewhere.
+
+    Args:
+        x: tensor, array or number.
+        copy: must be true; tensors are immutable.
+        nan: number that stands for NaN.
+        posinf: number that stands for inf; `None` for the greatest finite one of the dtype.
+        neginf: number that stands for -inf; `None` for the least finite one.
+
+    Returns:
+        Tensor of the shape and dtype of x.
+
+    Raises:
+        ArgumentError: copy is false.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.nan_to_num([1.0, float("nan"), float("inf")], posinf=9.0).numpy()
+        array([1., 0., 9.])
+    """
+    if not copy:
+        raise ArgumentError("nan_to_num: copy=False would write into x, and tensors are immutable; leave it out")
+    numbers = (float(nan), None if posinf is None else float(posinf), None if neginf is None else float(neginf))
+    return bind1(NAN_TO_NUM, x, numbers)
