@@ -108,7 +108,7 @@ from stopgrad.primitives.creation import (
     zeros_like,
 )
 from stopgrad.primitives.exponential import exp, exp2, expm1, log, log1p, log2, log10
-from stopgrad.primitives.indexing import at_add, at_set, getitem, scatter_add
+from stopgrad.primitives.indexing import getitem
 from stopgrad.primitives.normalise import log_softmax, logsumexp, softmax, standardize
 from stopgrad.primitives.powers import float_power, pow, power
 from stopgrad.primitives.products import matmul
@@ -387,3 +387,29 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+from stopgrad.primitives.gathering import repeat, take, take_along_axis
+from stopgrad.primitives.joining import (
+    append,
+    array_split,
+    column_stack,
+    concat,
+    concatenate,
+    dstack,
+    hstack,
+    meshgrid,
+    split,
+    stack,
+    unstack,
+    vstack,
+)
+from stopgrad.primitives.lookup import argwhere, boolean_mask, choose, flatnonzero, nonzero, one_hot, select
+from stopgrad.primitives.padding import pad
+from stopgrad.primitives.scattering import (
+    gather,
+    gather_nd,
+    put_along_axis,
+    scatter_nd,
+    segment_sum,
+    unsorted_segment_sum,
+)
+from stopgrad.primitives.updating import at_add, at_set, scatter_add

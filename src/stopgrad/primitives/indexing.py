@@ -1,4 +1,4 @@
-"""Indexing as NumPy's: `getitem`, and functional updates `at_set`, `at_add` that leave their input as it is.
+"""Indexing as NumPy's: `getitem`, and the reading of indices that `stopgrad.primitives.updating` shares.
 
 An index is read once into a **template**, hashable and checked against the shape, and the arrays it holds, which become
 inputs of the operation: integers, slices and new axes go into the template, integer and boolean arrays stand there as
@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import Shape, Spec, is_array, spec_of
-from stopgrad.core.errors import ArgumentTypeError, BoundsError, DTypeError, ShapeError
-from stopgrad.core.operation import ABSENT, EveryInput, general, linear, nondifferentiable
+from stopgrad.core.arrays import Shape, Spec, is_array
+from stopgrad.core.errors import ArgumentTypeError, BoundsError, ShapeError
+from stopgrad.core.operation import ABSENT, EveryInput, general, linear
 from stopgrad.core.placing import Placed, index_of
 from stopgrad.core.record import bind, bind1, coerce, run
 from stopgrad.core.tensor import Tensor
@@ -55,75 +55,6 @@ def getitem(x: Any, index: Any) -> Tensor:
     if arrays:
         return bind(INDEX, (x, *arrays), (template, x.shape))
     return bind1(SLICE, x, (template, x.shape))
-
-
-def at_set(x: Any, index: Any, value: Any) -> Tensor:
-    """A copy of x with x[index] = value.
-
-    Derivatives: x gets the cotangent with zeros where it was replaced, the value that at its entries; where the index
-    names an entry twice, the last value is the one that counts, as in NumPy.
-
-    Args:
-        x: tensor or array.
-        index: as in `getitem`.
-        value: broadcasts to the shape of x[index]; converted to the dtype of x.
-
-    Returns:
-        Tensor of the shape and dtype of x.
-
-    Raises:
-        BoundsError: as in `getitem`.
-        ShapeError: the value does not broadcast to x[index].
-        DTypeError: the value is of a higher kind than x, such as a fraction set among integers.
-
-    Example:
-        >>> import stopgrad as sg
-        >>> sg.at_set([1.0, 2.0, 3.0], slice(1, None), 0.0).numpy()
-        array([1., 0., 0.])
-    """
-    return _update(AT_SET, "at_set", x, index, value)
-
-
-def at_add(x: Any, index: Any, value: Any) -> Tensor:
-    """A copy of x with the value added at x[index]; where the index names an entry twice, both are added.
-
-    Args:
-        x: tensor or array.
-        index: as in `getitem`.
-        value: broadcasts to the shape of x[index]; converted to the dtype of x.
-
-    Returns:
-        Tensor of the shape and dtype of x.
-
-    Raises:
-        BoundsError: as in `getitem`.
-        ShapeError: the value does not broadcast to x[index].
-        DTypeError: the value is of a higher kind than x, such as a fraction added to integers.
-
-    Example:
-        >>> import stopgrad as sg
-        >>> sg.at_add([1.0, 2.0, 3.0], [0, 0, 2], 10.0).numpy()
-        array([21.,  2., 13.])
-    """
-    return _update(AT_ADD, "at_add", x, index, value)
-
-
-def scatter_add(x: Any, index: Any, updates: Any) -> Tensor:
-    """Same as `at_add`: a copy of x with the updates added at x[index], duplicates adding up."""
-    return _update(AT_ADD, "scatter_add", x, index, updates)
-
-
-def _update(operation: Any, name: str, x: Any, index: Any, value: Any) -> Tensor:
-    x = to_tensor(x, name)
-    weak = value if type(value) in (bool, int, float, complex) else None
-    value = to_tensor(value, name)
-    if not np.can_cast(np.result_type(x.dtype, value.dtype if weak is None else weak), x.dtype, "same_kind"):
-        raise DTypeError(
-            f"{name}: a value of dtype {value.dtype} does not fit into a tensor of dtype {x.dtype}; convert the tensor "
-            "with astype first"
-        )
-    template, arrays = parse(name, index, x.shape)
-    return bind(operation, (x, value, *arrays), (template, x.shape))
 
 
 def parse(name: str, index: Any, shape: Shape) -> tuple[Template, list[Any]]:
@@ -230,7 +161,7 @@ def _bounds(name: str, entry: slice, axis: int, shape: Shape) -> tuple[int, int 
     return start, (None if stop < 0 else stop), step
 
 
-def _index(template: Template, arrays: Sequence[Any]) -> tuple[Any, ...]:
+def python_index(template: Template, arrays: Sequence[Any]) -> tuple[Any, ...]:
     """Return template and arrays as the index Python writes."""
     following = iter(arrays)
     return tuple(
@@ -238,7 +169,7 @@ def _index(template: Template, arrays: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
-def _indexed_spec(x: Spec, *arrays_and_params: Any) -> Spec:
+def indexed_spec(x: Spec, *arrays_and_params: Any) -> Spec:
     *arrays, template, _ = arrays_and_params
     if any(array.dtype.kind == "b" for array in arrays):
         raise ShapeError(
@@ -246,7 +177,7 @@ def _indexed_spec(x: Spec, *arrays_and_params: Any) -> Spec:
             "tracing; use where(mask, x, 0) instead"
         )
     stand_ins = [np.broadcast_to(np.zeros((), np.intp), array.shape) for array in arrays]
-    return Spec(np.broadcast_to(np.zeros(()), x.shape)[_index(template, stand_ins)].shape, x.dtype)
+    return Spec(np.broadcast_to(np.zeros(()), x.shape)[python_index(template, stand_ins)].shape, x.dtype)
 
 
 def _slice_any(xp: Any, x: Any, template: Template, _shape: Shape) -> Any:
@@ -260,7 +191,7 @@ SLICE = linear(
     "slice",
     _slice_any,
     lambda xp, t, template, shape: Placed([t], [template], shape),
-    spec=_indexed_spec,
+    spec=indexed_spec,
     numpy_kernel=lambda x, template, _shape: x[index_of(template)],
     tangent=lambda xp, t, template, _shape: t[index_of(template)],
     masks=True,
@@ -272,14 +203,14 @@ SLICE = linear(
 def _take_at(xp: Any, x: Any, *arrays_and_params: Any) -> Any:
     *arrays, template, _shape = arrays_and_params
     try:
-        return x[_index(template, arrays)]
+        return x[python_index(template, arrays)]
     except (IndexError, TypeError, ValueError, NotImplementedError):  # a library that knows fewer kinds of index
-        return on_host(xp, lambda host, *hosts: host[_index(template, hosts)], x, *arrays)
+        return on_host(xp, lambda host, *hosts: host[python_index(template, hosts)], x, *arrays)
 
 
 def _take_at_numpy(x: Any, *arrays_and_params: Any) -> Any:
     *arrays, template, _shape = arrays_and_params
-    return np.asarray(x)[_index(template, arrays)]
+    return np.asarray(x)[python_index(template, arrays)]
 
 
 def _rule_scatter(i: int, xp: Any, t: Any, inputs: Any, _out: Any, template: Template, shape: Shape) -> Any:
@@ -300,7 +231,7 @@ INDEX = general(
     numpy_kernel=_take_at_numpy,
     vjps=EveryInput(_rule_scatter, 2, keep_inputs=_is_array_input),
     jvps=EveryInput(_rule_index, 2, keep_inputs=_is_array_input),
-    spec=_indexed_spec,
+    spec=indexed_spec,
     masks=True,
     passes_masks=True,
 )
@@ -311,14 +242,14 @@ def _scatter(xp: Any, t: Any, *arrays_and_params: Any) -> Any:
     *arrays, template, shape = arrays_and_params
     out = xp.zeros(shape, dtype=t.dtype, device=getattr(t, "device", None))
     if hasattr(out, "at"):
-        return out.at[_index(template, arrays)].add(t)
+        return out.at[python_index(template, arrays)].add(t)
     return on_host(xp, lambda *hosts: _scatter_numpy(*hosts, template, shape), t, *arrays)
 
 
 def _scatter_numpy(t: Any, *arrays_and_params: Any) -> Any:
     *arrays, template, shape = arrays_and_params
     out = np.zeros(shape, t.dtype)
-    add_into(out, _index(template, arrays), t)
+    add_into(out, python_index(template, arrays), t)
     return out
 
 
@@ -355,115 +286,3 @@ def _positions(shape: Shape, index: tuple[Any, ...]) -> np.ndarray:
         total = total + np.broadcast_to(steps, shape)[index]
         stride *= shape[axis]
     return np.asarray(total)
-
-
-def _winners(xp: Any, *arrays_and_params: Any) -> Any:
-    *arrays, template, shape = arrays_and_params
-    return on_host(xp, lambda *hosts: _winners_numpy(*hosts, template, shape), *arrays)
-
-
-def _winners_numpy(*arrays_and_params: Any) -> Any:
-    *arrays, template, shape = arrays_and_params
-    index = _index(template, arrays)
-    owner = np.zeros(shape, np.intp)
-    selected = owner[index].shape
-    order = np.arange(np.prod(selected, dtype=np.intp)).reshape(selected)
-    owner[index] = order
-    return owner[index] == order
-
-
-WINNERS = nondifferentiable(
-    "winners",
-    _winners,
-    numpy_kernel=_winners_numpy,
-    spec=lambda *arrays_and_params: _indexed_spec(Spec(arrays_and_params[-1], np.dtype(bool)), *arrays_and_params),
-)
-"""winners(*arrays; template, shape): which of the values set at this index are still there afterwards."""
-
-
-def _those_that_count(xp: Any, t: Any, arrays: Sequence[Any], template: Template, shape: Shape) -> Any:
-    """Return t with zeros for values that a later one overwrote; only integer arrays can name an entry twice."""
-    if not any("int" in str(spec_of(array).dtype) for array in arrays):
-        return t
-    return xp.where(run(WINNERS, *arrays, params=(template, shape)), t, xp.zeros_like(t))
-
-
-def _at_set_vjp(i: int, xp: Any, t: Any, inputs: Any, _out: Any, template: Template, shape: Shape) -> Any:
-    arrays = inputs[2:]
-    if i == 0:
-        return run(AT_SET, t, 0, *arrays, params=(template, shape))
-    return _those_that_count(xp, _taken(t, arrays, template, shape), arrays, template, shape) if i == 1 else ABSENT
-
-
-def _at_set_jvp(i: int, xp: Any, t: Any, inputs: Any, _out: Any, template: Template, shape: Shape) -> Any:
-    arrays = inputs[2:]
-    if i == 0:
-        return run(AT_SET, t, 0, *arrays, params=(template, shape))
-    counted = _those_that_count(xp, t, arrays, template, shape)
-    return run(SCATTER, counted, *arrays, params=(template, shape)) if i == 1 else ABSENT
-
-
-def _at_add_vjp(i: int, xp: Any, t: Any, inputs: Any, _out: Any, template: Template, shape: Shape) -> Any:
-    return (t, _taken(t, inputs[2:], template, shape))[i] if i < 2 else ABSENT
-
-
-def _at_add_jvp(i: int, xp: Any, t: Any, inputs: Any, _out: Any, template: Template, shape: Shape) -> Any:
-    if i == 0:
-        return t
-    return run(SCATTER, t, *inputs[2:], params=(template, shape)) if i == 1 else ABSENT
-
-
-def _taken(t: Any, arrays: Sequence[Any], template: Template, shape: Shape) -> Any:
-    return run(INDEX, t, *arrays, params=(template, shape)) if arrays else run(SLICE, t, params=(template, shape))
-
-
-def _set(xp: Any, x: Any, value: Any, *arrays_and_params: Any) -> Any:
-    *arrays, template, shape = arrays_and_params
-    if hasattr(x, "at"):
-        return x.at[_index(template, arrays)].set(value)
-    return on_host(xp, lambda *hosts: _set_numpy(*hosts, template, shape), x, value, *arrays)
-
-
-def _set_numpy(x: Any, value: Any, *arrays_and_params: Any) -> Any:
-    *arrays, template, _shape = arrays_and_params
-    out = np.array(x)
-    out[_index(template, arrays)] = value
-    return out
-
-
-def _add(xp: Any, x: Any, value: Any, *arrays_and_params: Any) -> Any:
-    *arrays, template, shape = arrays_and_params
-    if hasattr(x, "at"):
-        return x.at[_index(template, arrays)].add(value)
-    return on_host(xp, lambda *hosts: _add_numpy(*hosts, template, shape), x, value, *arrays)
-
-
-def _add_numpy(x: Any, value: Any, *arrays_and_params: Any) -> Any:
-    *arrays, template, _shape = arrays_and_params
-    out = np.array(x)
-    add_into(out, _index(template, arrays), value)
-    return out
-
-
-AT_SET = general(
-    "at_set",
-    _set,
-    numpy_kernel=_set_numpy,
-    vjps=EveryInput(_at_set_vjp, 2, keep_inputs=lambda i: i >= 2),
-    jvps=EveryInput(_at_set_jvp, 2, keep_inputs=lambda i: i >= 2),
-    spec=lambda x, *_: x,
-    masks=True,
-    passes_masks=True,
-)
-"""at_set(x, value, *arrays; template, shape of x)"""
-
-AT_ADD = general(
-    "at_add",
-    _add,
-    numpy_kernel=_add_numpy,
-    vjps=EveryInput(_at_add_vjp, 2, keep_inputs=lambda i: i >= 2),
-    jvps=EveryInput(_at_add_jvp, 2, keep_inputs=lambda i: i >= 2),
-    spec=lambda x, *_: x,
-    passes_masks=True,
-)
-"""at_add(x, value, *arrays; template, shape of x)"""
