@@ -91,7 +91,7 @@ from stopgrad.primitives.comparison import (
     right_shift,
     signbit,
 )
-from stopgrad.primitives.conversion import asarray, tensor
+from stopgrad.primitives.conversion import array, asarray, tensor
 from stopgrad.primitives.counting import all, any, argmax, argmin, count_nonzero
 from stopgrad.primitives.creation import (
     arange,
@@ -108,13 +108,38 @@ from stopgrad.primitives.creation import (
     zeros_like,
 )
 from stopgrad.primitives.exponential import exp, exp2, expm1, log, log1p, log2, log10
+from stopgrad.primitives.gathering import repeat, take, take_along_axis
 from stopgrad.primitives.indexing import getitem
+from stopgrad.primitives.joining import (
+    append,
+    array_split,
+    column_stack,
+    concat,
+    concatenate,
+    dstack,
+    hstack,
+    meshgrid,
+    split,
+    stack,
+    unstack,
+    vstack,
+)
+from stopgrad.primitives.lookup import argwhere, boolean_mask, choose, flatnonzero, nonzero, one_hot, select
 from stopgrad.primitives.normalise import log_softmax, logsumexp, softmax, standardize
+from stopgrad.primitives.padding import pad
 from stopgrad.primitives.powers import float_power, pow, power
 from stopgrad.primitives.products import matmul
 from stopgrad.primitives.reductions import amax, amin, max, mean, min, prod, sum
 from stopgrad.primitives.rounding import ceil, fix, floor, heaviside, rint, round, sign, trunc
 from stopgrad.primitives.scans import cumulative_prod, cumulative_sum, logcumsumexp
+from stopgrad.primitives.scattering import (
+    gather,
+    gather_nd,
+    put_along_axis,
+    scatter_nd,
+    segment_sum,
+    unsorted_segment_sum,
+)
 from stopgrad.primitives.selection import clip, fmax, fmin, maximum, minimum, nan_to_num, where
 from stopgrad.primitives.shape import (
     atleast_1d,
@@ -176,6 +201,7 @@ from stopgrad.primitives.trigonometric import (
     tan,
     tanh,
 )
+from stopgrad.primitives.updating import at_add, at_set, scatter_add
 
 __all__ = [
     "abs",
@@ -189,6 +215,7 @@ __all__ = [
     "amin",
     "angle",
     "any",
+    "append",
     "arange",
     "arccos",
     "arccosh",
@@ -199,7 +226,10 @@ __all__ = [
     "arctanh",
     "argmax",
     "argmin",
+    "argwhere",
+    "array",
     "array_equal",
+    "array_split",
     "asarray",
     "asin",
     "asinh",
@@ -220,12 +250,17 @@ __all__ = [
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
+    "boolean_mask",
     "broadcast_arrays",
     "broadcast_to",
     "cbrt",
     "ceil",
     "celu",
+    "choose",
     "clip",
+    "column_stack",
+    "concat",
+    "concatenate",
     "conj",
     "copysign",
     "cos",
@@ -238,6 +273,7 @@ __all__ = [
     "digamma",
     "divide",
     "divide_no_nan",
+    "dstack",
     "elu",
     "empty",
     "entr",
@@ -253,6 +289,7 @@ __all__ = [
     "eye",
     "fabs",
     "fix",
+    "flatnonzero",
     "flatten",
     "flip",
     "fliplr",
@@ -266,6 +303,8 @@ __all__ = [
     "full",
     "full_like",
     "gammaln",
+    "gather",
+    "gather_nd",
     "gelu",
     "getitem",
     "greater",
@@ -275,6 +314,7 @@ __all__ = [
     "hard_swish",
     "hard_tanh",
     "heaviside",
+    "hstack",
     "hypot",
     "identity",
     "imag",
@@ -310,6 +350,7 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "meshgrid",
     "min",
     "minimum",
     "mish",
@@ -324,9 +365,12 @@ __all__ = [
     "nansum",
     "ndtr",
     "negative",
+    "nonzero",
     "not_equal",
+    "one_hot",
     "ones",
     "ones_like",
+    "pad",
     "permute_dims",
     "polygamma",
     "positive",
@@ -334,6 +378,7 @@ __all__ = [
     "power",
     "prod",
     "ptp",
+    "put_along_axis",
     "rad2deg",
     "radians",
     "ravel",
@@ -342,6 +387,7 @@ __all__ = [
     "relu",
     "relu6",
     "remainder",
+    "repeat",
     "reshape",
     "right_shift",
     "rint",
@@ -351,6 +397,9 @@ __all__ = [
     "round",
     "rsqrt",
     "scatter_add",
+    "scatter_nd",
+    "segment_sum",
+    "select",
     "selu",
     "sigmoid",
     "sign",
@@ -362,16 +411,20 @@ __all__ = [
     "softmax",
     "softplus",
     "softsign",
+    "split",
     "sqrt",
     "square",
     "squared_difference",
     "squeeze",
+    "stack",
     "standardize",
     "std",
     "subtract",
     "sum",
     "swapaxes",
     "swish",
+    "take",
+    "take_along_axis",
     "tan",
     "tanh",
     "tensor",
@@ -380,36 +433,13 @@ __all__ = [
     "tri",
     "true_divide",
     "trunc",
+    "unsorted_segment_sum",
+    "unstack",
     "var",
+    "vstack",
     "where",
     "xlog1py",
     "xlogy",
     "zeros",
     "zeros_like",
 ]
-from stopgrad.primitives.gathering import repeat, take, take_along_axis
-from stopgrad.primitives.joining import (
-    append,
-    array_split,
-    column_stack,
-    concat,
-    concatenate,
-    dstack,
-    hstack,
-    meshgrid,
-    split,
-    stack,
-    unstack,
-    vstack,
-)
-from stopgrad.primitives.lookup import argwhere, boolean_mask, choose, flatnonzero, nonzero, one_hot, select
-from stopgrad.primitives.padding import pad
-from stopgrad.primitives.scattering import (
-    gather,
-    gather_nd,
-    put_along_axis,
-    scatter_nd,
-    segment_sum,
-    unsorted_segment_sum,
-)
-from stopgrad.primitives.updating import at_add, at_set, scatter_add
