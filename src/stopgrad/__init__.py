@@ -1,1 +1,117 @@
-"""x"""
+"""stopgrad: automatic differentiation in which where gradients stop is first-class.
+
+    import stopgrad as sg
+
+    sg.grad(f)(x)                     # derivatives of functions: grad, vjp, jvp, jacobian, hessian, …
+    with sg.GradientTape() as tape:   # … or of what a block of code computed
+    sg.stop_gradient(x)               # gates: where derivatives stop, or pass changed
+    sg.exp(x), sg.sum(x), x @ w       # NumPy's functions, on tensors; np.exp(t) works too
+
+Submodules: `nn`, `linalg`, `special`, `random`, `numpy` (all functions under NumPy's names), `train` (variables,
+optimizers, losses, checkpoints), `check` (derivatives against differences), `tf` (TensorFlow's and TensorFlow.js's names).
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from stopgrad import primitives
+from stopgrad.core import errors
+from stopgrad.core.arrays import Spec
+from stopgrad.core.tensor import Tensor
+from stopgrad.gates import (
+    clip_gradient,
+    frozen,
+    no_gradient,
+    prevent_gradient,
+    reverse_gradient,
+    scale_gradient,
+    stop_gradient,
+    straight_through,
+)
+from stopgrad.primitives import *  # noqa: F403 - the list is primitives.__all__
+from stopgrad.primitives import methods as _methods  # gives Tensor its operators
+from stopgrad.train.variable import Variable
+from stopgrad.transforms import (
+    GradientTape,
+    custom_gradient,
+    custom_jvp,
+    grad,
+    gradients,
+    grads,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    value_and_grad,
+    vjp,
+)
+
+if TYPE_CHECKING:
+    from stopgrad import check, linalg, nn, numpy, random, special, tf, train
+
+__version__ = "0.1.0"
+
+_OWN = [
+    "GradientTape",
+    "Spec",
+    "Tensor",
+    "Variable",
+    "check",
+    "clip_gradient",
+    "custom_gradient",
+    "custom_jvp",
+    "errors",
+    "frozen",
+    "grad",
+    "gradients",
+    "grads",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "linalg",
+    "nn",
+    "no_gradient",
+    "numpy",
+    "prevent_gradient",
+    "random",
+    "reverse_gradient",
+    "scale_gradient",
+    "special",
+    "stop_gradient",
+    "straight_through",
+    "tf",
+    "train",
+    "value_and_grad",
+    "vjp",
+]
+__all__ = [*_OWN, *primitives.__all__]  # noqa: PLE0604
+
+# Loaded when first asked for, so that `import stopgrad` stays light.
+_SUBMODULES = frozenset(("check", "linalg", "nn", "numpy", "random", "special", "tf", "train"))
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"stopgrad.{name}")
+    raise AttributeError(f"module 'stopgrad' has no attribute {name!r}{_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    instead = {
+        "Tape": "GradientTape",
+        "backward": "grad or GradientTape",
+        "detach": "stop_gradient",
+        "no_grad": "no_gradient",
+        "stopgrad": "stop_gradient",
+        "inference_mode": "no_gradient",
+        "jit": "grad and GradientTape as they are; compilation is not there yet",
+    }.get(name)
+    return "" if instead is None else f"; use {instead}"
+
+
+def __dir__() -> list[Any]:
+    return sorted(__all__)
