@@ -91,6 +91,7 @@ from stopgrad.primitives.comparison import (
     right_shift,
     signbit,
 )
+from stopgrad.primitives.contraction import inner, outer, tensordot
 from stopgrad.primitives.conversion import array, asarray, tensor
 from stopgrad.primitives.counting import all, any, argmax, argmin, count_nonzero
 from stopgrad.primitives.creation import (
@@ -107,7 +108,10 @@ from stopgrad.primitives.creation import (
     zeros,
     zeros_like,
 )
+from stopgrad.primitives.diagonals import diag, diag_embed, diagflat, diagonal, trace, tril, triu
+from stopgrad.primitives.einsum import einsum, multi_dot, vecdot
 from stopgrad.primitives.exponential import exp, exp2, expm1, log, log1p, log2, log10
+from stopgrad.primitives.extremes import cummax, cummin, diff
 from stopgrad.primitives.gathering import repeat, take, take_along_axis
 from stopgrad.primitives.indexing import getitem
 from stopgrad.primitives.joining import (
@@ -128,10 +132,11 @@ from stopgrad.primitives.lookup import argwhere, boolean_mask, choose, flatnonze
 from stopgrad.primitives.normalise import log_softmax, logsumexp, softmax, standardize
 from stopgrad.primitives.padding import pad
 from stopgrad.primitives.powers import float_power, pow, power
-from stopgrad.primitives.products import matmul
+from stopgrad.primitives.products import cross, dot, kron, matmul, vdot
+from stopgrad.primitives.quantiles import median, percentile, quantile
 from stopgrad.primitives.reductions import amax, amin, max, mean, min, prod, sum
 from stopgrad.primitives.rounding import ceil, fix, floor, heaviside, rint, round, sign, trunc
-from stopgrad.primitives.scans import cumulative_prod, cumulative_sum, logcumsumexp
+from stopgrad.primitives.scans import cumprod, cumsum, cumulative_prod, cumulative_sum, logcumsumexp
 from stopgrad.primitives.scattering import (
     gather,
     gather_nd,
@@ -154,6 +159,7 @@ from stopgrad.primitives.shape import (
     squeeze,
     tile,
 )
+from stopgrad.primitives.sorting import argsort, searchsorted, sort, top_k, unique
 from stopgrad.primitives.special import (
     digamma,
     entr,
@@ -226,6 +232,7 @@ __all__ = [
     "arctanh",
     "argmax",
     "argmin",
+    "argsort",
     "argwhere",
     "array",
     "array_equal",
@@ -266,14 +273,26 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cross",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
     "cumulative_prod",
     "cumulative_sum",
     "deg2rad",
     "degrees",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "diagonal",
+    "diff",
     "digamma",
     "divide",
     "divide_no_nan",
+    "dot",
     "dstack",
+    "einsum",
     "elu",
     "empty",
     "entr",
@@ -318,11 +337,13 @@ __all__ = [
     "hypot",
     "identity",
     "imag",
+    "inner",
     "invert",
     "isclose",
     "isfinite",
     "isinf",
     "isnan",
+    "kron",
     "leaky_relu",
     "left_shift",
     "less",
@@ -350,12 +371,14 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "median",
     "meshgrid",
     "min",
     "minimum",
     "mish",
     "mod",
     "moveaxis",
+    "multi_dot",
     "multiply",
     "multiply_no_nan",
     "nan_to_num",
@@ -370,7 +393,9 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_like",
+    "outer",
     "pad",
+    "percentile",
     "permute_dims",
     "polygamma",
     "positive",
@@ -379,6 +404,7 @@ __all__ = [
     "prod",
     "ptp",
     "put_along_axis",
+    "quantile",
     "rad2deg",
     "radians",
     "ravel",
@@ -398,6 +424,7 @@ __all__ = [
     "rsqrt",
     "scatter_add",
     "scatter_nd",
+    "searchsorted",
     "segment_sum",
     "select",
     "selu",
@@ -411,6 +438,7 @@ __all__ = [
     "softmax",
     "softplus",
     "softsign",
+    "sort",
     "split",
     "sqrt",
     "square",
@@ -428,14 +456,22 @@ __all__ = [
     "tan",
     "tanh",
     "tensor",
+    "tensordot",
     "tile",
+    "top_k",
+    "trace",
     "transpose",
     "tri",
+    "tril",
+    "triu",
     "true_divide",
     "trunc",
+    "unique",
     "unsorted_segment_sum",
     "unstack",
     "var",
+    "vdot",
+    "vecdot",
     "vstack",
     "where",
     "xlog1py",

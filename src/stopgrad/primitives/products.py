@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import Spec, broadcast_shapes, result_dtype
+from stopgrad.core.arrays import Spec, broadcast_shapes, is_complex, normalize_axis, result_dtype
 from stopgrad.core.errors import ShapeError
 from stopgrad.core.operation import general
 from stopgrad.core.record import bind2
 from stopgrad.core.tensor import Tensor
+from stopgrad.primitives.arithmetic import multiply, subtract
+from stopgrad.primitives.axes import roll
+from stopgrad.primitives.casting import conj
+from stopgrad.primitives.contraction import tensordot
 from stopgrad.primitives.inputs import to_tensor
+from stopgrad.primitives.shape import ravel, reshape
 
 
 def matmul(a: Any, b: Any) -> Tensor:
@@ -47,6 +52,85 @@ def matmul(a: Any, b: Any) -> Tensor:
             "long as the last but one (or only) axis of the second"
         )
     return bind2(MATMUL, a, b, (axes_a, axes_b))
+
+
+def dot(a: Any, b: Any) -> Tensor:
+    """Product by the rules of `numpy.dot`: of numbers, of vectors, of matrices.
+
+    Args:
+        a: tensor.
+        b: tensor.
+
+    Returns:
+        Tensor: a · b if either is a number; else the sum of products over the last axis of a and the last but one (or
+        only) axis of b, with the other axes of a and then those of b.
+
+    Raises:
+        ShapeError: sizes that do not fit.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> float(sg.dot([1.0, 2.0], [3.0, 4.0]))
+        11.0
+    """
+    a, b = to_tensor(a, "dot"), to_tensor(b, "dot")
+    if not a.ndim or not b.ndim:
+        return multiply(a, b)
+    if a.ndim <= 2 or b.ndim <= 2:
+        if a.ndim == 2 and b.ndim > 2:
+            return tensordot(a, b, (1, b.ndim - 2))
+        return matmul(a, b)
+    return tensordot(a, b, (a.ndim - 1, b.ndim - 2))
+
+
+def vdot(a: Any, b: Any) -> Tensor:
+    """Sum of conj(a) · b over all entries, both flattened.
+
+    Raises:
+        ShapeError: a and b differ in size.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> float(sg.vdot([[1.0, 2.0]], [[3.0, 4.0]]))
+        11.0
+    """
+    a, b = ravel(a), ravel(b)
+    return matmul(conj(a) if is_complex(a.dtype) else a, b)
+
+
+def kron(a: Any, b: Any) -> Tensor:
+    """Kronecker product: the blocks a[i, j, …] · b. The tensor with fewer axes gets new ones in front.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.kron([1.0, 2.0], [1.0, 10.0]).numpy()
+        array([ 1., 10.,  2., 20.])
+    """
+    a, b = to_tensor(a, "kron"), to_tensor(b, "kron")
+    ndim = max(a.ndim, b.ndim)
+    sizes_a, sizes_b = ((1,) * (ndim - x.ndim) + x.shape for x in (a, b))
+    blocks = reshape(a, tuple(n for size in sizes_a for n in (size, 1)))
+    inside = reshape(b, tuple(n for size in sizes_b for n in (1, size)))
+    return reshape(multiply(blocks, inside), tuple(m * n for m, n in zip(sizes_a, sizes_b, strict=True)))
+
+
+def cross(a: Any, b: Any, axis: int = -1) -> Tensor:
+    """Vector product of vectors of three entries along an axis; the other axes broadcast.
+
+    Raises:
+        ShapeError: the axis is not of size 3, or the shapes do not broadcast.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]).numpy()
+        array([0., 0., 1.])
+    """
+    a, b = to_tensor(a, "cross"), to_tensor(b, "cross")
+    for x in (a, b):
+        if x.shape[normalize_axis("cross", axis, x.ndim)] != 3:
+            raise ShapeError(f"cross: takes vectors of three entries along axis {axis}, got shape {x.shape}")
+    ahead = multiply(roll(a, -1, axis), roll(b, 1, axis))
+    return subtract(ahead, multiply(roll(a, 1, axis), roll(b, -1, axis)))
 
 
 def _matmul_numpy(a: Any, b: Any, axes_a: int, axes_b: int) -> Any:

@@ -16,6 +16,7 @@ from stopgrad.core.record import bind1, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.inputs import to_tensor
 from stopgrad.primitives.recurrence import recurrence, shifted
+from stopgrad.primitives.shape import ravel
 
 
 def cumulative_sum(
@@ -76,6 +77,28 @@ def cumulative_prod(
     x = to_tensor(x, "cumulative_prod")
     along = _scan_axis("cumulative_prod", axis, x.ndim)
     return bind1(CUMULATIVE_PROD, x, (along, bool(exclusive), bool(reverse), dtype))
+
+
+def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """Running sum along an axis, of the flattened tensor if `None`: NumPy's form of `cumulative_sum`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.cumsum([[1.0, 2.0], [3.0, 4.0]]).numpy()
+        array([ 1.,  3.,  6., 10.])
+    """
+    return cumulative_sum(ravel(x), dtype=dtype) if axis is None else cumulative_sum(x, axis, dtype=dtype)
+
+
+def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """Running product along an axis, of the flattened tensor if `None`: NumPy's form of `cumulative_prod`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.cumprod([[1.0, 2.0], [3.0, 4.0]]).numpy()
+        array([ 1.,  2.,  6., 24.])
+    """
+    return cumulative_prod(ravel(x), dtype=dtype) if axis is None else cumulative_prod(x, axis, dtype=dtype)
 
 
 def logcumsumexp(x: Any, axis: int = -1, *, reverse: bool = False) -> Tensor:
