@@ -20,6 +20,7 @@ from stopgrad.core.errors import ArgumentTypeError, DTypeError, ReadOnlyError, S
 from stopgrad.core.record import coerce, next_index
 from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
+from stopgrad.primitives.casting import dtype_for
 from stopgrad.primitives.methods import install
 
 _automatic_names = itertools.count().__next__
@@ -276,13 +277,11 @@ def _has_no_dtype(given: Any) -> bool:
 def _private_copy(value: Any, dtype: Any, name: str) -> Any:
     """Return a copy nobody else has; read-only if it is NumPy's."""
     if not is_numpy(value):
-        return namespace_of(value).asarray(value, dtype=dtype, copy=True)
+        wanted = None if dtype is None else dtype_for(value, dtype, f"Variable {name!r}")
+        return namespace_of(value).asarray(value, dtype=wanted, copy=True)
     copy = np.array(value)
     if dtype is not None:
-        try:
-            wanted = np.dtype(dtype)
-        except TypeError as error:
-            raise ArgumentTypeError(f"Variable {name!r}: {dtype!r} is not a dtype") from error
+        wanted = dtype_for(copy, dtype, f"Variable {name!r}")
         if not np.can_cast(copy.dtype, wanted, "same_kind"):
             raise DTypeError(f"Variable {name!r}: the value is {copy.dtype}; convert it to {wanted} with astype first")
         copy = copy.astype(wanted)
