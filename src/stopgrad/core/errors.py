@@ -57,5 +57,9 @@ class GradientCheckError(StopgradError, AssertionError):
     """A derivative does not agree with its numerical estimate."""
 
 
+class CheckpointError(StopgradError, ValueError):
+    """A checkpoint that is damaged, or does not hold what it is to be loaded into."""
+
+
 class UnconnectedWarning(UserWarning):
     """No variable is connected to the loss, so a training step changes nothing."""

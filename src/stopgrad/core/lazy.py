@@ -39,3 +39,11 @@ def ml_dtypes() -> ModuleType:
     import ml_dtypes
 
     return ml_dtypes
+
+
+@functools.cache
+def safetensors() -> ModuleType:
+    """Return `safetensors`, with its functions for NumPy's arrays."""
+    import safetensors.numpy
+
+    return safetensors
