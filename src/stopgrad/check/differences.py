@@ -8,7 +8,8 @@ smaller steps for functions that vary fast or near a kink or the edge of their d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -25,10 +26,14 @@ _STEP_ERRORS = (StopgradError, ValueError, ArithmeticError)
 
 
 class Estimate(NamedTuple):
-    """Derivative of a curve at 0, entry by entry: an error of infinity where no difference was finite."""
+    """Derivative of a curve at 0, entry by entry: an error of infinity where no difference was finite.
+
+    `rounding` is what rounding the result alone contributes to the error, `step` the smallest step that was used.
+    """
 
     value: Vector
     error: Vector
+    rounding: Vector
     step: Vector
     settled: bool
 
@@ -114,30 +119,39 @@ class _Table:
         self._floors.insert(where, floor)
 
     def best(self, tolerance: float) -> Estimate:
-        """Return for each entry the extrapolated value whose estimated error is smallest."""
+        """Return for each entry the extrapolated value whose estimated error is smallest.
+
+        Of two that contradict each other, the one from smaller steps: larger ones may agree among themselves on a
+        function they do not resolve.
+        """
         size = max((one.size for one in self._differences), default=0)
         missing = np.full(size, np.nan)
-        level = np.array([one if one.size == size else missing for one in self._differences])
-        floors = np.array([one if one.size == size else missing for one in self._floors])
-        steps = np.array(self._steps)
-        value, error, step = np.full(size, np.nan), np.full(size, np.inf), np.full(size, steps[-1])
-        roundings = np.full(size, np.inf)
+        rows = [one if one.size == size else missing for one in self._differences]
+        floors = [one if one.size == size else missing for one in self._floors]
+        value, error = np.full(size, np.nan), np.full(size, np.inf)
+        rounding, step = np.zeros(size), np.full(size, self._steps[-1])
         with np.errstate(all="ignore"):
-            for order in range(1, min(_LEVELS, len(steps) - 1) + 1):
-                weight = 4.0**order
-                finer = (weight * level[1:] - level[:-1]) / (weight - 1)
-                spread = np.maximum(np.abs(finer - level[1:]), np.abs(finer - level[:-1]))
-                rounding = floors[order:]
-                for row in range(len(finer)):
-                    here = spread[row] + rounding[row]
-                    better = here < error  # False where it is NaN
-                    value = np.where(better, finer[row], value)
-                    error = np.where(better, here, error)
-                    step = np.where(better, steps[row + order], step)
-                    roundings = np.where(better, rounding[row], roundings)
-                level = finer
-            settled = bool(np.all((error <= tolerance * np.abs(value)) | (error <= 2 * roundings)))
-        return Estimate(value, error, step, settled)
+            for last in reversed(range(1, len(rows))):
+                for here, spread in _extrapolated(rows[max(last - _LEVELS, 0) : last + 1]):
+                    here_error = spread + floors[last]
+                    agrees = np.isinf(error) | (np.abs(here - value) <= 4 * (error + here_error))
+                    better = (here_error < error) & agrees  # False where it is NaN
+                    value = np.where(better, here, value)
+                    error = np.where(better, here_error, error)
+                    rounding = np.where(better, floors[last], rounding)
+                    step = np.where(better, self._steps[last], step)
+            settled = bool(np.all((error <= tolerance * np.abs(value)) | (error <= 2 * rounding)))
+        return Estimate(value, error, rounding, step, settled)
+
+
+def _extrapolated(rows: list[Vector]) -> Iterator[tuple[Vector, Vector]]:
+    """Yield the value at step 0 that each number of the last rows gives, with its distance from what it is made of."""
+    level = rows
+    for order in range(1, len(rows)):
+        weight = 4.0**order
+        finer = [(weight * fine - coarse) / (weight - 1) for coarse, fine in pairwise(level)]
+        yield finer[-1], np.maximum(np.abs(finer[-1] - level[-1]), np.abs(finer[-1] - level[-2]))
+        level = finer
 
 
 def noise(curve: Curve, epsilon: float) -> Vector:

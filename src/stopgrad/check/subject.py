@@ -38,7 +38,7 @@ class FlatFunction:
             self._take_apart(number)
 
     def _take_apart(self, number: int) -> None:
-        leaves, treedef = flatten(self._args[number])
+        leaves, treedef = flatten(self._args[number], number_lists=True)
         places = []
         for place, (one, path) in enumerate(zip(leaves, paths(self._args[number]), strict=True)):
             value = _floating(one)
@@ -48,8 +48,8 @@ class FlatFunction:
                 self.leaves.append(value)
         self._parts.append((number, treedef, leaves, places))
 
-    def __call__(self, *leaves: Any) -> Any:
-        """Return the floating-point leaves of the result, as a tuple unless there is just one."""
+    def __call__(self, *leaves: Any) -> tuple[Tensor, ...]:
+        """Return the floating-point leaves of the result."""
         arguments = list(self._args)
         given = iter(leaves)
         for number, treedef, entries, places in self._parts:
@@ -58,7 +58,7 @@ class FlatFunction:
                 entries[place] = next(given)
             arguments[number] = unflatten(treedef, entries)
         result = self._f(*arguments)
-        outputs, structure = flatten(result)
+        outputs, structure = flatten(result, number_lists=True)
         found = [
             ("result" + path, _as_tensor(output))
             for output, path in zip(outputs, paths(result), strict=True)
@@ -77,14 +77,14 @@ class FlatFunction:
                 f"check_gradients: the function returned {structure} near by, where at the given point it returned "
                 f"{self._structure}; the structure of the result must not depend on values"
             )
-        return tuple(tensor for _, tensor in found) if len(found) != 1 else found[0][1]
+        return tuple(tensor for _, tensor in found)
 
 
 class Subject:
     """A function of raw arrays under check at one point.
 
     Args:
-        apply: takes as many tensors as there are leaves, returns a tuple of tensors (or just one).
+        apply: takes as many tensors as there are leaves, returns a tuple of tensors.
         inputs: the point: names and values of the leaves.
         output_names: called after the first run, returns a name for each of the tensors returned.
         path: the modes of the derivatives that `apply` itself takes, outermost first.
@@ -92,7 +92,7 @@ class Subject:
 
     def __init__(
         self,
-        apply: Callable[..., Any],
+        apply: Callable[..., tuple[Tensor, ...]],
         inputs: Layout,
         output_names: Callable[[], Sequence[str]],
         path: tuple[str, ...] = (),
@@ -113,7 +113,7 @@ class Subject:
     def _run(self, leaves: Sequence[Any]) -> tuple[Tensor, ...]:
         """Run the function as it runs when it is differentiated: gates only show where something is recorded."""
         with state.differentiate(Level()), np.errstate(all="ignore"):
-            return _as_tuple(self.apply(*(leaf(value) for value in leaves)))
+            return self.apply(*(leaf(value) for value in leaves))
 
     def evaluate(self, vector: Vector) -> Vector:
         """Return the result, as a vector, at another point, with gates held at what they were at the first."""
@@ -133,12 +133,12 @@ class Subject:
         """Return the derivative along a direction, by forward mode."""
         tangents = self.inputs.arrays(direction)
         derivatives = jvp(self.apply, tuple(self.inputs.leaves), tuple(tangents))[1]
-        return self.outputs.vector(_as_tuple(derivatives), what="forward mode's derivative")
+        return self.outputs.vector(derivatives, what="forward mode's derivative")
 
     def reverse(self, weights: Vector) -> Vector:
         """Return the gradient of the result's entries added up with these weights, by reverse mode."""
         _, pullback = vjp(self.apply, *self.inputs.leaves)
-        cotangents = pullback(_as_given(self.outputs.arrays(weights, dual=True)))
+        cotangents = pullback(tuple(self.outputs.arrays(weights, dual=True)))
         return self.inputs.vector(cotangents, dual=True, what="reverse mode's derivative")
 
     def derived(self, mode: str, seed: Vector) -> Subject:
@@ -155,7 +155,7 @@ class Subject:
 
         def pulled(*leaves: Any) -> Any:
             _, pullback = vjp(apply, *leaves[:count])
-            return pullback(_as_given(leaves[count:]))
+            return pullback(leaves[count:])
 
         if mode == "forward":
             seeds, seed_names = self.inputs.arrays(seed), [f"the tangent of {name}" for name in self.inputs.names]
@@ -187,11 +187,3 @@ def _as_tensor(x: Any) -> Tensor:
     value, node = coerce(x, "check_gradients: the function's result")
     return Tensor(np.asarray(value) if type(value) in PYTHON_SCALARS else value, node)
 
-
-def _as_tuple(results: Any) -> tuple[Tensor, ...]:
-    return results if isinstance(results, tuple) else (results,)
-
-
-def _as_given(seeds: Sequence[Any]) -> Any:
-    """Return seeds as `apply` gives its results: a tuple unless there is just one."""
-    return tuple(seeds) if len(seeds) != 1 else seeds[0]
