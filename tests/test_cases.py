@@ -244,8 +244,9 @@ def test_stops_said_afterwards():
         x = tape.watch(sg.tensor(1.0))
         y = 2 * x
         z = x + y
+        for stops, expected in (([], [3.0, 1.0]), ([y], [1.0, 1.0]), ([x, y], [1.0, 1.0])):
+            assert [float(g) for g in sg.gradients(z, [x, y], stop_gradients=stops)] == expected
     for stops, expected in (([], [3.0, 1.0]), ([y], [1.0, 1.0]), ([x, y], [1.0, 1.0])):
-        assert [float(g) for g in sg.gradients(z, [x, y], stop_gradients=stops)] == expected
         assert [float(g) for g in tape.gradient(z, [x, y], stop_gradients=stops)] == expected
 
 
@@ -269,7 +270,7 @@ def test_actor_critic():
 
 def test_connection_is_a_matter_of_structure():
     gradient = sg.grad(lambda z: sg.sum(sg.nn.softmax(z)), unconnected="error")([1.0, 2.0, 3.0])
-    assert_allclose(gradient, np.zeros(3), atol=1e-16)
+    assert_allclose(gradient, np.zeros(3), atol=1e-15)
 
 
 # 23
@@ -277,36 +278,36 @@ def test_connection_is_a_matter_of_structure():
 
 def test_every_subset_stopped_and_differentiated():
     rng = np.random.default_rng(0)
-    start = rng.normal(size=(3, 3))
-    w1, w2, w3, w4, w5 = rng.normal(size=(5, 3, 3))
+    start, *w = rng.normal(size=(6, 3, 3))
     names = "abcd"
+    subsets = [subset for size in range(5) for subset in itertools.combinations(names, size)]
 
-    def program(stopped_by_op):
-        gate = lambda name, value: sg.stop_gradient(value) if name in stopped_by_op else value  # noqa: E731
-        a = tape.watch(sg.tensor(start))
-        ga = gate("a", a)
-        b = ga @ w1
-        gb = gate("b", b)
-        c = ga @ w2 + gb @ w3
-        gc = gate("c", c)
-        d = gb @ w4 + gc @ w5
+    def program(stopped):
+        """Return a, b, c, d, each behind a stop if it is named; what comes out of a stop is a new tensor to ask for."""
+
+        def gate(name, value):
+            return tape.watch(sg.stop_gradient(value)) if name in stopped else value
+
+        a = gate("a", tape.watch(sg.tensor(start)))
+        b = gate("b", a @ w[0])
+        c = gate("c", a @ w[1] + b @ w[2])
+        d = gate("d", b @ w[3] + c @ w[4])
         return {"a": a, "b": b, "c": c, "d": d}
 
-    subsets = [subset for size in range(5) for subset in itertools.combinations(names, size)]
     compared = 0
     for stopped in subsets:
-        with sg.GradientTape(persistent=True) as tape:
-            plain = program(())
-            with_ops = program(stopped)
-            loss_plain, loss_ops = sg.sum(plain["d"]), sg.sum(with_ops["d"])
-        for wanted in subsets:
-            after = sg.gradients(loss_plain, [plain[n] for n in wanted], stop_gradients=[plain[n] for n in stopped])
-            by_op = sg.gradients(loss_ops, [with_ops[n] for n in wanted])
-            for one, other in zip(after, by_op, strict=True):
-                assert (one is None) == (other is None)
-                if one is not None:
-                    assert_allclose(one, other, rtol=1e-14)
-            compared += 1
+        with sg.GradientTape() as tape:
+            plain, gated = program(()), program(stopped)
+            for wanted in subsets:
+                after = sg.gradients(
+                    sg.sum(plain["d"]), [plain[n] for n in wanted], stop_gradients=[plain[n] for n in stopped]
+                )
+                by_gate = sg.gradients(sg.sum(gated["d"]), [gated[n] for n in wanted])
+                for one, other in zip(after, by_gate, strict=True):
+                    assert (one is None) == (other is None)
+                    if one is not None:
+                        assert_allclose(one, other, rtol=1e-14)
+                compared += 1
     assert compared == 256
 
 

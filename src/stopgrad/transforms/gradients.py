@@ -34,8 +34,8 @@ def gradients(
 ) -> Any:
     """Return the gradients of the sum of `ys` with respect to `xs`, in the structure of `xs`.
 
-    For tensors that are recorded: inside (or computed inside) a `GradientTape` block or a function under
-    transformation. `xs` may lie anywhere on the way, and may depend on each other.
+    For tensors that are recorded: call it inside a `GradientTape` block or a function under transformation (what a tape
+    watched is a constant again after its block). `xs` may lie anywhere on the way, and may depend on each other.
 
     Args:
         ys: recorded tensor or pytree of them.
@@ -54,10 +54,10 @@ def gradients(
         ...     x = tape.watch(sg.tensor(1.0))
         ...     y = 2 * x
         ...     z = x + y
-        >>> [float(g) for g in sg.gradients(z, [x, y])]
-        [3.0, 1.0]
-        >>> [float(g) for g in sg.gradients(z, [x, y], stop_gradients=[y])]
-        [1.0, 1.0]
+        ...     whole = sg.gradients(z, [x, y])
+        ...     cut = sg.gradients(z, [x, y], stop_gradients=[y])
+        >>> [float(g) for g in whole], [float(g) for g in cut]
+        ([3.0, 1.0], [1.0, 1.0])
     """
     check_unconnected(unconnected, "gradients")
     outputs, _ = flatten(ys)

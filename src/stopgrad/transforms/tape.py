@@ -41,7 +41,7 @@ class GradientTape:
         >>> import stopgrad as sg
         >>> x = sg.tensor(3.0)
         >>> with sg.GradientTape() as tape:
-        ...     tape.watch(x)
+        ...     x = tape.watch(x)
         ...     y = x * sg.stop_gradient(x)
         >>> float(tape.gradient(y, x))
         3.0
