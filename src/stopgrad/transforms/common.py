@@ -142,7 +142,7 @@ def finished(derivative: Any, like: Tensor, mark: Mark | None, unconnected: Unco
         return Tensor(zeros_like(like.value))
     if isinstance(derivative, Tensor):
         return derivative
-    return Tensor(derivative)
+    return Tensor(derivative) if state.block is None else _blocked(derivative, None)
 
 
 def unconnected_message(what: str, mark: Mark | None) -> str:
@@ -178,7 +178,15 @@ def release(tree: Any) -> Any:
 def _release_leaf(x: Any) -> Any:
     if type(x) is not Tensor or (type(x.node) is not tuple and state.block is None):
         return x
-    return Tensor(x.value, state.block if type(x.node) is tuple else merge(x.node, state.block))
+    mark = None if type(x.node) is tuple else x.node
+    return Tensor(x.value, mark) if state.block is None else _blocked(x.value, mark)
+
+
+def _blocked(value: Any, mark: Mark | None) -> Tensor:
+    """Return a result as it leaves a transform inside a `no_gradient` block: the block is a gate for it, too."""
+    if state.gate_observer is not None:
+        value = state.gate_observer("no_gradient", value, lambda now, frozen: frozen)
+    return Tensor(value, merge(mark, state.block))
 
 
 def output_tensors(result: Any, where: str) -> tuple[list[Tensor], TreeDef]:
