@@ -14,7 +14,6 @@ optimizers, losses, checkpoints), `check` (derivatives against differences), `tf
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from stopgrad import primitives
@@ -33,7 +32,6 @@ from stopgrad.gates import (
 )
 from stopgrad.primitives import *  # noqa: F403 - the list is primitives.__all__
 from stopgrad.primitives import methods as _methods  # gives Tensor its operators
-from stopgrad.train.variable import Variable
 from stopgrad.transforms import (
     GradientTape,
     custom_gradient,
@@ -51,6 +49,7 @@ from stopgrad.transforms import (
 
 if TYPE_CHECKING:
     from stopgrad import check, linalg, nn, numpy, random, special, tf, train
+    from stopgrad.train import Variable
 
 __version__ = "0.1.0"
 
@@ -94,9 +93,11 @@ __all__ = [*_OWN, *primitives.__all__]  # noqa: PLE0604
 _SUBMODULES = frozenset(("check", "linalg", "nn", "numpy", "random", "special", "tf", "train"))
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"stopgrad.{name}")
+    if name == "Variable":
+        return importlib.import_module("stopgrad.train").Variable
     raise AttributeError(f"module 'stopgrad' has no attribute {name!r}{_hint(name)}")
 
 
