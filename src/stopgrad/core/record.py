@@ -119,7 +119,7 @@ def bind(operation: Operation, inputs: Sequence[Any], params: tuple[Any, ...] = 
     out = compute(operation, values, params)
     if not live or not state.recording or not operation.differentiable:
         return constant(operation, out, parents)
-    kept = operation.kept(values, [type(parent) is tuple for parent in parents], out)
+    kept = operation.kept(_in_one_library(values), [type(parent) is tuple for parent in parents], out)
     return Tensor(out, (next_index(), operation, parents, kept, out.shape, out.dtype, params))
 
 
@@ -129,7 +129,7 @@ def bind_many(operation: Operation, inputs: Sequence[Any], params: tuple[Any, ..
     outs = compute(operation, values, params)
     if not live or not state.recording or not operation.differentiable:
         return tuple(constant(operation, out, parents) for out in outs)
-    kept = operation.kept(values, [type(parent) is tuple for parent in parents], outs)
+    kept = operation.kept(_in_one_library(values), [type(parent) is tuple for parent in parents], outs)
     node = (next_index(), operation, parents, kept, None, None, params)
     return tuple(
         Tensor(out, (next_index(), PROJECT, (node,), (None, None), out.shape, out.dtype, (number,)))
@@ -276,6 +276,15 @@ def _unpack(operation: Operation, inputs: Sequence[Any]) -> tuple[list[Any], tup
         parents.append(node)
         live = live or type(node) is tuple
     return values, tuple(parents), live
+
+
+def _in_one_library(values: list[Any]) -> list[Any]:
+    """Return values as a rule can compute with them: beside an array of another library NumPy's become that library's."""
+    for value in values:
+        if type(value) not in NUMPY_TYPES:
+            xp = namespace_of(*values)
+            return values if xp is np else [_in_namespace(xp, one) for one in values]
+    return values
 
 
 def _in_namespace(xp: Any, value: Any) -> Any:
