@@ -4,6 +4,8 @@ Each text says what happened, where, and what to do; `StopgradError` is the comm
 mistake Python has a name for inherit from that name too, so `except ValueError` keeps working.
 """
 
+import numpy as np
+
 
 class StopgradError(Exception):
     """Base class of every error raised by this library."""
@@ -15,6 +17,10 @@ class ShapeError(StopgradError, ValueError):
 
 class BoundsError(ShapeError, IndexError):
     """An index that lies outside the axis it indexes."""
+
+
+class LinearAlgebraError(StopgradError, np.linalg.LinAlgError):
+    """A matrix that does not have what was asked for: singular, not positive definite, or no convergence."""
 
 
 class DTypeError(StopgradError, TypeError):

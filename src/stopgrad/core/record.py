@@ -22,7 +22,14 @@ import numpy as np
 
 from stopgrad.core.arrays import NUMPY_TYPES, PYTHON_SCALARS, is_array, is_numpy, namespace_of
 from stopgrad.core.builtin import LEAF, PROJECT, STACK
-from stopgrad.core.errors import ArgumentTypeError, BoundsError, DisposedError, ShapeError, StopgradError
+from stopgrad.core.errors import (
+    ArgumentTypeError,
+    BoundsError,
+    DisposedError,
+    LinearAlgebraError,
+    ShapeError,
+    StopgradError,
+)
 from stopgrad.core.marks import Mark, mark_operation, merge
 from stopgrad.core.operation import Operation
 from stopgrad.core.state import state
@@ -130,7 +137,11 @@ def bind_many(operation: Operation, inputs: Sequence[Any], params: tuple[Any, ..
     if not live or not state.recording or not operation.differentiable:
         return tuple(constant(operation, out, parents) for out in outs)
     kept = operation.kept(_in_one_library(values), [type(parent) is tuple for parent in parents], outs)
-    node = (next_index(), operation, parents, kept, None, None, params)
+    return outputs_of((next_index(), operation, parents, kept, None, None, params), outs)
+
+
+def outputs_of(node: Node, outs: Sequence[Any]) -> tuple[Tensor, ...]:
+    """Return the outputs of an operation that has several as tensors, each with a node of its own."""
     return tuple(
         Tensor(out, (next_index(), PROJECT, (node,), (None, None), out.shape, out.dtype, (number,)))
         for number, out in enumerate(outs)
@@ -252,6 +263,8 @@ def explain(operation: Operation, values: Sequence[Any], error: Exception) -> Ex
             "last axis (use reshape or expand_dims to line them up)"
         )
     text = f"{operation.name} of {shown}: {error}"
+    if isinstance(error, np.linalg.LinAlgError):
+        return LinearAlgebraError(text)
     if isinstance(error, IndexError):
         return BoundsError(text)
     if isinstance(error, ValueError):

@@ -104,6 +104,8 @@ def _quantiles(name: str, x: Any, q: Any, axis: Any, method: str, keepdims: bool
     ordered = sort(lines)
     last = getitem(ordered, (..., -1))
     has_nan = not_equal(last, last)  # NaNs are sorted to the end
+    if not fractions.size:
+        return reshape(getitem(ordered, (..., slice(0, 0))), (0, *out_shape))
     results = []
     for fraction in np.atleast_1d(fractions).tolist():
         between = bind(WHERE, (has_nan, last, _at(ordered, fraction * (count - 1), method)))

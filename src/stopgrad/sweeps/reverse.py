@@ -21,7 +21,7 @@ import stopgrad.primitives as primitives
 from stopgrad.core.arrays import PYTHON_SCALARS, Shape, is_complex, namespace_of
 from stopgrad.core.operation import ABSENT, ZERO, Slots
 from stopgrad.core.placing import PLACE, Placed
-from stopgrad.core.record import INDEX, KEPT, PARENTS, Node, run
+from stopgrad.core.record import INDEX, KEPT, PARENTS, Node, outputs_of, run
 from stopgrad.core.state import Level, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.sweeps.path import Path
@@ -139,8 +139,10 @@ def tensors_kept(node: Node) -> tuple[Any, ...]:
         Tensor(value, parent) if value is not None and type(value) not in PYTHON_SCALARS else value
         for value, parent in zip(inputs, node[PARENTS], strict=True)
     ]
-    if out is not None:
-        out = Tensor(out, node) if not isinstance(out, tuple) else None
+    if type(out) is tuple:
+        out = outputs_of(node, out)
+    elif out is not None:
+        out = Tensor(out, node)
     return (*tensors, out)
 
 
