@@ -86,6 +86,11 @@ def carries_derivative(dtype: Any) -> bool:
     return "float" in name or "complex" in name
 
 
+def is_numeric(dtype: np.dtype) -> bool:
+    """Whether a NumPy dtype is one of numbers or booleans; bfloat16 and its like, to NumPy a kind of record, are."""
+    return dtype.kind not in "OSUVmM" or carries_derivative(dtype)
+
+
 def is_complex(dtype: Any) -> bool:
     """Whether the dtype is complex, of any library."""
     return dtype.kind == "c" if isinstance(dtype, np.dtype) else "complex" in str(dtype)

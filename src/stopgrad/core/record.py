@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import NUMPY_TYPES, PYTHON_SCALARS, is_array, is_numpy, namespace_of
+from stopgrad.core.arrays import NUMPY_TYPES, PYTHON_SCALARS, is_array, is_numeric, is_numpy, namespace_of
 from stopgrad.core.builtin import LEAF, PROJECT, STACK
 from stopgrad.core.errors import (
     ArgumentTypeError,
@@ -178,7 +178,7 @@ def coerce(x: Any, name: str = "an operation") -> tuple[Any, Any]:
     if type(x) in PYTHON_SCALARS:
         return x, None
     if isinstance(x, np.ndarray):
-        if x.dtype.kind in "OSUVmM":
+        if not is_numeric(x.dtype):
             raise ArgumentTypeError(
                 f"{name}: cannot compute with an array of dtype {x.dtype}; convert it to a numeric dtype first"
             )
@@ -205,7 +205,7 @@ def _stack_nested(x: list[Any] | tuple[Any, ...], name: str) -> tuple[Any, Any]:
         array = np.asarray(x)
     except ValueError as error:
         raise ShapeError(f"{name}: the nested list is ragged; give every row the same length") from error
-    if array.dtype.kind in "OSUVmM":
+    if not is_numeric(array.dtype):
         raise ArgumentTypeError(f"{name}: cannot make a tensor of {x!r:.60}; pass numbers")
     return array, None
 
