@@ -6,9 +6,6 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 BENCH ?=
 
-# One thread a process: the tests are spread over the cores already.
-ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
-
 .PHONY: help test demo lint types format bench clean
 
 help:
@@ -17,7 +14,7 @@ help:
 	@echo "make lint | types | format | bench | clean"
 
 test: lint types
-	$(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 demo: $(VENV)/installed-examples
 	$(BIN)/stopgrad demo dqn

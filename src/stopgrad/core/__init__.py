@@ -1,0 +1,1 @@
+"""The ground floor: tensors, their record, operations, marks, pytrees, state and errors."""

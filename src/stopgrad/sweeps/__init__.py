@@ -1,0 +1,1 @@
+"""Passes over the record: which nodes lie on a path, and cotangents and tangents along it."""
