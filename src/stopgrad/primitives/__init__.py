@@ -108,6 +108,7 @@ from stopgrad.primitives.creation import (
     zeros,
     zeros_like,
 )
+from stopgrad.primitives.decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals
 from stopgrad.primitives.diagonals import diag, diag_embed, diagflat, diagonal, trace, tril, triu
 from stopgrad.primitives.einsum import einsum, multi_dot, vecdot
 from stopgrad.primitives.exponential import exp, exp2, expm1, log, log1p, log2, log10
@@ -128,8 +129,11 @@ from stopgrad.primitives.joining import (
     unstack,
     vstack,
 )
+from stopgrad.primitives.linear_algebra import det, inv, pinv, slogdet, solve, solve_triangular
 from stopgrad.primitives.lookup import argwhere, boolean_mask, choose, flatnonzero, nonzero, one_hot, select
+from stopgrad.primitives.matrix_functions import cond, lstsq, matrix_power, matrix_rank
 from stopgrad.primitives.normalise import log_softmax, logsumexp, softmax, standardize
+from stopgrad.primitives.norms import matrix_norm, norm, vector_norm
 from stopgrad.primitives.padding import pad
 from stopgrad.primitives.powers import float_power, pow, power
 from stopgrad.primitives.products import cross, dot, kron, matmul, vdot
@@ -263,11 +267,13 @@ __all__ = [
     "cbrt",
     "ceil",
     "celu",
+    "cholesky",
     "choose",
     "clip",
     "column_stack",
     "concat",
     "concatenate",
+    "cond",
     "conj",
     "copysign",
     "cos",
@@ -282,6 +288,7 @@ __all__ = [
     "cumulative_sum",
     "deg2rad",
     "degrees",
+    "det",
     "diag",
     "diag_embed",
     "diagflat",
@@ -292,6 +299,8 @@ __all__ = [
     "divide_no_nan",
     "dot",
     "dstack",
+    "eigh",
+    "eigvalsh",
     "einsum",
     "elu",
     "empty",
@@ -338,6 +347,7 @@ __all__ = [
     "identity",
     "imag",
     "inner",
+    "inv",
     "invert",
     "isclose",
     "isfinite",
@@ -365,8 +375,12 @@ __all__ = [
     "logical_xor",
     "logit",
     "logsumexp",
+    "lstsq",
     "make_complex",
     "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
     "matrix_transpose",
     "max",
     "maximum",
@@ -389,6 +403,7 @@ __all__ = [
     "ndtr",
     "negative",
     "nonzero",
+    "norm",
     "not_equal",
     "one_hot",
     "ones",
@@ -397,6 +412,7 @@ __all__ = [
     "pad",
     "percentile",
     "permute_dims",
+    "pinv",
     "polygamma",
     "positive",
     "pow",
@@ -404,6 +420,7 @@ __all__ = [
     "prod",
     "ptp",
     "put_along_axis",
+    "qr",
     "quantile",
     "rad2deg",
     "radians",
@@ -435,9 +452,12 @@ __all__ = [
     "sin",
     "sinc",
     "sinh",
+    "slogdet",
     "softmax",
     "softplus",
     "softsign",
+    "solve",
+    "solve_triangular",
     "sort",
     "split",
     "sqrt",
@@ -449,6 +469,8 @@ __all__ = [
     "std",
     "subtract",
     "sum",
+    "svd",
+    "svdvals",
     "swapaxes",
     "swish",
     "take",
@@ -472,6 +494,7 @@ __all__ = [
     "var",
     "vdot",
     "vecdot",
+    "vector_norm",
     "vstack",
     "where",
     "xlog1py",

@@ -72,7 +72,9 @@ def diag(x: Any, k: int = 0) -> Tensor:
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
-        raise ShapeError(f"diag: takes a matrix or a vector, got shape {x.shape}; use diagonal or diag_embed for stacks")
+        raise ShapeError(
+            f"diag: takes a matrix or a vector, got shape {x.shape}; use diagonal or diag_embed for stacks"
+        )
     return diag_embed(x, k)
 
 
