@@ -93,6 +93,15 @@ from stopgrad.primitives.comparison import (
 )
 from stopgrad.primitives.contraction import inner, outer, tensordot
 from stopgrad.primitives.conversion import array, asarray, tensor
+from stopgrad.primitives.convolution import (
+    conv,
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv_transpose,
+    depthwise_conv2d,
+)
 from stopgrad.primitives.counting import all, any, argmax, argmin, count_nonzero
 from stopgrad.primitives.creation import (
     arange,
@@ -131,6 +140,7 @@ from stopgrad.primitives.joining import (
 from stopgrad.primitives.lookup import argwhere, boolean_mask, choose, flatnonzero, nonzero, one_hot, select
 from stopgrad.primitives.normalise import log_softmax, logsumexp, softmax, standardize
 from stopgrad.primitives.padding import pad
+from stopgrad.primitives.pooling import avg_pool, global_avg_pool, global_max_pool, max_pool, resize_nearest
 from stopgrad.primitives.powers import float_power, pow, power
 from stopgrad.primitives.products import cross, dot, kron, matmul, vdot
 from stopgrad.primitives.quantiles import median, percentile, quantile
@@ -250,6 +260,7 @@ __all__ = [
     "atleast_2d",
     "atleast_3d",
     "average",
+    "avg_pool",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
@@ -269,6 +280,12 @@ __all__ = [
     "concat",
     "concatenate",
     "conj",
+    "conv",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv_transpose",
     "copysign",
     "cos",
     "cosh",
@@ -282,6 +299,7 @@ __all__ = [
     "cumulative_sum",
     "deg2rad",
     "degrees",
+    "depthwise_conv2d",
     "diag",
     "diag_embed",
     "diagflat",
@@ -326,6 +344,8 @@ __all__ = [
     "gather_nd",
     "gelu",
     "getitem",
+    "global_avg_pool",
+    "global_max_pool",
     "greater",
     "greater_equal",
     "hard_sigmoid",
@@ -351,9 +371,9 @@ __all__ = [
     "lgamma",
     "linspace",
     "log",
+    "log10",
     "log1p",
     "log2",
-    "log10",
     "log_ndtr",
     "log_sigmoid",
     "log_softmax",
@@ -369,6 +389,7 @@ __all__ = [
     "matmul",
     "matrix_transpose",
     "max",
+    "max_pool",
     "maximum",
     "mean",
     "median",
@@ -415,6 +436,7 @@ __all__ = [
     "remainder",
     "repeat",
     "reshape",
+    "resize_nearest",
     "right_shift",
     "rint",
     "roll",
