@@ -93,6 +93,15 @@ from stopgrad.primitives.comparison import (
 )
 from stopgrad.primitives.contraction import inner, outer, tensordot
 from stopgrad.primitives.conversion import array, asarray, tensor
+from stopgrad.primitives.convolution import (
+    conv,
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv_transpose,
+    depthwise_conv2d,
+)
 from stopgrad.primitives.counting import all, any, argmax, argmin, count_nonzero
 from stopgrad.primitives.creation import (
     arange,
@@ -135,6 +144,7 @@ from stopgrad.primitives.matrix_functions import cond, lstsq, matrix_power, matr
 from stopgrad.primitives.normalise import log_softmax, logsumexp, softmax, standardize
 from stopgrad.primitives.norms import matrix_norm, norm, vector_norm
 from stopgrad.primitives.padding import pad
+from stopgrad.primitives.pooling import avg_pool, global_avg_pool, global_max_pool, max_pool, resize_nearest
 from stopgrad.primitives.powers import float_power, pow, power
 from stopgrad.primitives.products import cross, dot, kron, matmul, vdot
 from stopgrad.primitives.quantiles import median, percentile, quantile
@@ -254,6 +264,7 @@ __all__ = [
     "atleast_2d",
     "atleast_3d",
     "average",
+    "avg_pool",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
@@ -275,6 +286,12 @@ __all__ = [
     "concatenate",
     "cond",
     "conj",
+    "conv",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv_transpose",
     "copysign",
     "cos",
     "cosh",
@@ -288,6 +305,7 @@ __all__ = [
     "cumulative_sum",
     "deg2rad",
     "degrees",
+    "depthwise_conv2d",
     "det",
     "diag",
     "diag_embed",
@@ -335,6 +353,8 @@ __all__ = [
     "gather_nd",
     "gelu",
     "getitem",
+    "global_avg_pool",
+    "global_max_pool",
     "greater",
     "greater_equal",
     "hard_sigmoid",
@@ -383,6 +403,7 @@ __all__ = [
     "matrix_rank",
     "matrix_transpose",
     "max",
+    "max_pool",
     "maximum",
     "mean",
     "median",
@@ -432,6 +453,7 @@ __all__ = [
     "remainder",
     "repeat",
     "reshape",
+    "resize_nearest",
     "right_shift",
     "rint",
     "roll",
