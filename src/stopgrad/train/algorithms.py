@@ -1,7 +1,8 @@
 """The optimizers, each in one block: its formula and source, what it keeps for a variable, and one update.
 
 θ is the value, g its gradient, α the learning rate. Defaults are TensorFlow.js's where it has them, else TensorFlow's.
-Slots are updated in place where the array library allows it; the value never is, since tensors may hold it.
+Slots are updated in place where the array library allows it; the value never is, since tensors may hold it. The order of
+multiplications is chosen so that an update makes few arrays of its own.
 """
 
 from __future__ import annotations
@@ -9,10 +10,28 @@ from __future__ import annotations
 import math
 from typing import Any, Unpack
 
+import numpy as np
+
 from stopgrad.train.optimizer import Clipping, Common, Optimizer
 from stopgrad.train.schedules import Schedule
 
 Slots = tuple[Any, ...]
+
+
+def _less(value: Any, step: Any) -> Any:
+    """Return value - step, in the place of the step, which is ours alone."""
+    return np.subtract(value, step, out=step) if type(step) is np.ndarray else value - step
+
+
+def _over(step: Any, scale: Any) -> Any:
+    """Return step / scale, in the place of the scale, which is ours alone."""
+    return np.divide(step, scale, out=scale) if type(scale) is np.ndarray else step / scale
+
+
+def _weighted_square(gradient: Any, weight: float) -> Any:
+    square = gradient * gradient
+    square *= weight
+    return square
 
 
 class SGD(Optimizer):
@@ -37,7 +56,7 @@ class SGD(Optimizer):
         self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
     ) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
-        return value - rate * gradient, slots
+        return _less(value, rate * gradient), slots
 
 
 class Momentum(Optimizer):
@@ -80,7 +99,7 @@ class Momentum(Optimizer):
         moment *= self.momentum
         moment += gradient
         step = gradient + self.momentum * moment if self.use_nesterov else moment
-        return value - rate * step, (moment,)
+        return _less(value, rate * step), (moment,)
 
 
 class Adagrad(Optimizer):
@@ -118,7 +137,9 @@ class Adagrad(Optimizer):
         """Return (new value, new slots)."""
         (accumulator,) = slots
         accumulator += gradient * gradient
-        return value - rate * gradient / xp.sqrt(accumulator + self.epsilon), (accumulator,)
+        step = _over(gradient, xp.sqrt(accumulator + self.epsilon))
+        step *= rate
+        return _less(value, step), (accumulator,)
 
 
 class Adadelta(Optimizer):
@@ -152,11 +173,12 @@ class Adadelta(Optimizer):
         """Return (new value, new slots)."""
         gradients, updates = slots
         gradients *= self.rho
-        gradients += (1 - self.rho) * (gradient * gradient)
+        gradients += _weighted_square(gradient, 1 - self.rho)
         step = gradient * xp.sqrt((updates + self.epsilon) / (gradients + self.epsilon))
         updates *= self.rho
-        updates += (1 - self.rho) * (step * step)
-        return value - rate * step, (gradients, updates)
+        updates += _weighted_square(step, 1 - self.rho)
+        step *= rate
+        return _less(value, step), (gradients, updates)
 
 
 class RMSProp(Optimizer):
@@ -164,7 +186,7 @@ class RMSProp(Optimizer):
 
     v ← ρ v + (1 - ρ) g²; m ← μ m + α g / √(v + ε); θ ← θ - m. Centered: a ← ρ a + (1 - ρ) g, and v - a² stands for v
     under the root. Tieleman and Hinton, 2012, lecture 6e of "Neural Networks for Machine Learning"; centered as Graves,
-    2013, arXiv:1308.0850. As in TensorFlow ε stands under the root, and α inside the momentum.
+    2013, arXiv:1308.0850. As in TensorFlow ε is added under the root, and α stands inside the momentum.
 
     Args:
         learning_rate: a number or schedule.
@@ -197,16 +219,18 @@ class RMSProp(Optimizer):
         """Return (new value, new slots)."""
         mean_square, moment, *means = slots
         mean_square *= self.decay
-        mean_square += (1 - self.decay) * (gradient * gradient)
+        mean_square += _weighted_square(gradient, 1 - self.decay)
         variance = mean_square + self.epsilon
         if self.centered:
             (mean,) = means
             mean *= self.decay
             mean += (1 - self.decay) * gradient
-            variance = variance - mean * mean
+            variance -= mean * mean
             means = [mean]
         moment *= self.momentum
-        moment += rate * gradient / xp.sqrt(variance)
+        step = _over(gradient, xp.sqrt(variance))
+        step *= rate
+        moment += step
         return value - moment, (mean_square, moment, *means)
 
 
@@ -250,15 +274,15 @@ class Adam(Optimizer):
         first *= self.beta1
         first += (1 - self.beta1) * gradient
         second *= self.beta2
-        second += (1 - self.beta2) * (gradient * gradient)
+        second += _weighted_square(gradient, 1 - self.beta2)
         if self.amsgrad:
             largest = [xp.maximum(largest[0], second)]
         scale = xp.sqrt(largest[0] if self.amsgrad else second)
         scale /= math.sqrt(1 - self.beta2**count)
         scale += self.epsilon
-        step = first / scale
+        step = _over(first, scale)
         step *= rate / (1 - self.beta1**count)
-        return value - step, (first, second, *largest)
+        return _less(value, step), (first, second, *largest)
 
 
 class AdamW(Adam):
@@ -337,8 +361,9 @@ class Adamax(Optimizer):
         first += (1 - self.beta1) * gradient
         largest *= self.beta2
         largest = xp.maximum(largest, xp.abs(gradient))
-        step = first / (largest + self.epsilon)
-        return value - (rate / (1 - self.beta1**count)) * step, (first, largest)
+        step = _over(first, largest + self.epsilon)
+        step *= rate / (1 - self.beta1**count)
+        return _less(value, step), (first, largest)
 
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {
