@@ -1,4 +1,4 @@
-"""Optimizers with all their settings, each of which must obey the same laws, and PyTorch's counterpart where it has one."""
+"""Optimizers with all their settings, each of which must obey the same laws, and PyTorch's counterparts."""
 
 from __future__ import annotations
 
@@ -39,16 +39,12 @@ ENTRIES: dict[str, Entry] = {
         lambda r: train.Adagrad(r, 0.5, epsilon=0.0, weight_decay=0.1),
         lambda w, r: _O.Adagrad(w, r, initial_accumulator_value=0.5, eps=0.0, weight_decay=0.1),
     ),
-    "adadelta": Entry(
-        lambda r: train.Adadelta(r, epsilon=1e-3), lambda w, r: _O.Adadelta(w, r, rho=0.95, eps=1e-3)
-    ),
+    "adadelta": Entry(lambda r: train.Adadelta(r, epsilon=1e-3), lambda w, r: _O.Adadelta(w, r, rho=0.95, eps=1e-3)),
     "adadelta decay": Entry(
         lambda r: train.Adadelta(r, 0.8, weight_decay=0.1, epsilon=1e-3),
         lambda w, r: _O.Adadelta(w, r, rho=0.8, weight_decay=0.1, eps=1e-3),
     ),
-    "rmsprop": Entry(
-        lambda r: train.RMSProp(r, epsilon=0.0), lambda w, r: _O.RMSprop(w, r, alpha=0.9, eps=0.0)
-    ),
+    "rmsprop": Entry(lambda r: train.RMSProp(r, epsilon=0.0), lambda w, r: _O.RMSprop(w, r, alpha=0.9, eps=0.0)),
     "rmsprop centered": Entry(
         lambda r: train.RMSProp(r, 0.8, 0.5, epsilon=0.0, centered=True, weight_decay=0.1),
         lambda w, r: _O.RMSprop(w, r, alpha=0.8, momentum=0.5, eps=0.0, centered=True, weight_decay=0.1),
@@ -62,16 +58,12 @@ ENTRIES: dict[str, Entry] = {
         lambda r: train.Adam(r, 0.9, 0.9, amsgrad=True), lambda w, r: _O.Adam(w, r, (0.9, 0.9), 1e-7, amsgrad=True)
     ),
     "adam clip": Entry(lambda r: train.Adam(r, clip_norm=0.5)),
-    "adamw": Entry(
-        lambda r: train.AdamW(r, weight_decay=0.1), lambda w, r: _O.AdamW(w, r, eps=1e-7, weight_decay=0.1)
-    ),
+    "adamw": Entry(lambda r: train.AdamW(r, weight_decay=0.1), lambda w, r: _O.AdamW(w, r, eps=1e-7, weight_decay=0.1)),
     "adamw amsgrad": Entry(
         lambda r: train.AdamW(r, beta2=0.9, amsgrad=True),
         lambda w, r: _O.AdamW(w, r, (0.9, 0.9), 1e-7, weight_decay=0.004, amsgrad=True),
     ),
-    "adamax": Entry(
-        lambda r: train.Adamax(r, epsilon=0.0), lambda w, r: _O.Adamax(w, r, eps=0.0)
-    ),
+    "adamax": Entry(lambda r: train.Adamax(r, epsilon=0.0), lambda w, r: _O.Adamax(w, r, eps=0.0)),
     "adamax decay": Entry(
         lambda r: train.Adamax(r, 0.8, 0.9, 0.0, weight_decay=0.1),
         lambda w, r: _O.Adamax(w, r, (0.8, 0.9), 0.0, weight_decay=0.1),

@@ -194,7 +194,9 @@ def test_several_optimizers_by_name(tmp_path: Path) -> None:
         (lambda: {"w": Variable([0, 0]), "b": Variable([0.0])}, "entry 'w' is float64 .* here int64"),
     ],
 )
-def test_what_does_not_fit_is_named_and_nothing_is_loaded(suffix: str, variables: Any, text: str, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_named_and_nothing_is_loaded(
+    suffix: str, variables: Any, text: str, tmp_path: Path
+) -> None:
     path = tmp_path / f"run{suffix}"
     save(path, {"w": Variable([1.0, 2.0]), "b": Variable([3.0])})
     into = variables()

@@ -1,8 +1,8 @@
 """The optimizers, each in one block: its formula and source, what it keeps for a variable, and one update.
 
 θ is the value, g its gradient, α the learning rate. Defaults are TensorFlow.js's where it has them, else TensorFlow's.
-Slots are updated in place where the array library allows it; the value never is, since tensors may hold it. The order of
-multiplications is chosen so that an update makes few arrays of its own.
+Slots are updated in place where the array library allows it; the value never is, since tensors may hold it. Products
+are taken in an order that makes few arrays.
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ class SGD(Optimizer):
     def __init__(self, learning_rate: float | Schedule = 0.01, **common: Unpack[Common]) -> None:
         super().__init__(learning_rate, **common)
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         return _less(value, rate * gradient), slots
 
@@ -91,9 +89,7 @@ class Momentum(Optimizer):
         self.momentum = self._number("momentum", momentum, 0.0)
         self.use_nesterov = bool(use_nesterov)
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         (moment,) = slots
         moment *= self.momentum
@@ -112,6 +108,13 @@ class Adagrad(Optimizer):
         initial_accumulator_value: what a starts from.
         epsilon: ε.
         **common: `weight_decay` (added to the gradient), `clip_norm`, `clip_value`; see `Optimizer`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> w = sg.Variable(1.0)
+        >>> sg.train.Adagrad(0.1).minimize(lambda: 2 * w)
+        >>> round(float(w), 4)
+        0
     """
 
     slot_names = ("accumulator",)
@@ -131,9 +134,7 @@ class Adagrad(Optimizer):
         """Return the slots of a variable that has not been updated yet."""
         return (xp.full_like(value, self.initial_accumulator_value),)
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         (accumulator,) = slots
         accumulator += gradient * gradient
@@ -152,6 +153,13 @@ class Adadelta(Optimizer):
         rho: ρ.
         epsilon: ε.
         **common: `weight_decay` (added to the gradient), `clip_norm`, `clip_value`; see `Optimizer`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> w = sg.Variable(1.0)
+        >>> sg.train.Adadelta(1.0).minimize(lambda: 2 * w)
+        >>> round(float(w), 4)
+        0
     """
 
     slot_names = ("gradients", "updates")
@@ -167,9 +175,7 @@ class Adadelta(Optimizer):
         self.rho = self._number("rho", rho, 0.0, 1.0)
         self.epsilon = self._number("epsilon", epsilon, 0.0)
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         gradients, updates = slots
         gradients *= self.rho
@@ -195,6 +201,13 @@ class RMSProp(Optimizer):
         epsilon: ε.
         centered: divide by an estimate of the standard deviation.
         **common: `weight_decay` (added to the gradient), `clip_norm`, `clip_value`; see `Optimizer`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> w = sg.Variable(1.0)
+        >>> sg.train.RMSProp(0.1).minimize(lambda: 2 * w)
+        >>> round(float(w), 4)
+        0
     """
 
     def __init__(
@@ -213,9 +226,7 @@ class RMSProp(Optimizer):
         self.centered = bool(centered)
         self.slot_names = ("mean_square", "momentum", "mean")[: 3 if self.centered else 2]
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         mean_square, moment, *means = slots
         mean_square *= self.decay
@@ -248,6 +259,13 @@ class Adam(Optimizer):
         epsilon: ε.
         amsgrad: divide by the largest second moment so far.
         **common: `weight_decay` (added to the gradient), `clip_norm`, `clip_value`; see `Optimizer`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> w = sg.Variable(1.0)
+        >>> sg.train.Adam(0.1).minimize(lambda: 2 * w)
+        >>> round(float(w), 4)
+        0
     """
 
     def __init__(
@@ -266,9 +284,7 @@ class Adam(Optimizer):
         self.amsgrad = bool(amsgrad)
         self.slot_names = ("first_moment", "second_moment", "largest")[: 3 if self.amsgrad else 2]
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         first, second, *largest = slots
         first *= self.beta1
@@ -298,6 +314,13 @@ class AdamW(Adam):
         amsgrad: as for `Adam`.
         weight_decay: λ.
         **common: `clip_norm`, `clip_value`; see `Optimizer`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> w = sg.Variable(1.0)
+        >>> sg.train.AdamW(0.1, weight_decay=0.5).minimize(lambda: 2 * w)
+        >>> round(float(w), 4)
+        0
     """
 
     decoupled = True
@@ -315,9 +338,7 @@ class AdamW(Adam):
     ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, amsgrad, weight_decay=weight_decay, **common)
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         return super().update(xp, value * (1 - rate * self.weight_decay), gradient, slots, rate, count)
 
@@ -325,8 +346,8 @@ class AdamW(Adam):
 class Adamax(Optimizer):
     """Adam with the largest recent gradient in place of the second moment.
 
-    m ← β₁ m + (1 - β₁) g; u ← max(β₂ u, |g|); θ ← θ - α / (1 - β₁ᵗ) · m / (u + ε), t counting the variable's own updates.
-    Kingma and Ba, 2014, arXiv:1412.6980, section 7.1. For TensorFlow.js's `decay` pass the schedule
+    m ← β₁ m + (1 - β₁) g; u ← max(β₂ u, |g|); θ ← θ - α / (1 - β₁ᵗ) · m / (u + ε), t counting the variable's own
+    updates. Kingma and Ba, 2014, arXiv:1412.6980, section 7.1. For TensorFlow.js's `decay` pass the schedule
     `inverse_time_decay(rate, 1, decay)`.
 
     Args:
@@ -335,6 +356,13 @@ class Adamax(Optimizer):
         beta2: β₂.
         epsilon: ε.
         **common: `weight_decay` (added to the gradient), `clip_norm`, `clip_value`; see `Optimizer`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> w = sg.Variable(1.0)
+        >>> sg.train.Adamax(0.1).minimize(lambda: 2 * w)
+        >>> round(float(w), 4)
+        0
     """
 
     slot_names = ("first_moment", "largest")
@@ -352,9 +380,7 @@ class Adamax(Optimizer):
         self.beta2 = self._number("beta2", beta2, 0.0, 1.0)
         self.epsilon = self._number("epsilon", epsilon, 0.0)
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         first, largest = slots
         first *= self.beta1
