@@ -102,7 +102,7 @@ class Operation:
         # True: such zeros stay zeros at the same or moved places on the way through.
         self.passes_masks = elementwise if passes_masks is None else passes_masks
         self.fixed_arity = not isinstance(vjps, EveryInput)
-        if self.fixed_arity and differentiable:
+        if differentiable and not isinstance(vjps, EveryInput) and not isinstance(jvps, EveryInput):
             arity = len(vjps)
             self.needs = tuple(_needs(vjp, jvp, arity) for vjp, jvp in zip(vjps, jvps, strict=True))
             self.keeps = tuple(_union(self.needs, live, arity) for live in range(2**arity))

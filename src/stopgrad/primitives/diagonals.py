@@ -8,7 +8,7 @@ import numpy as np
 
 from stopgrad.core.arrays import Shape, Spec, normalize_axis
 from stopgrad.core.errors import ShapeError
-from stopgrad.core.operation import linear
+from stopgrad.core.operation import Operation, linear
 from stopgrad.core.record import bind1, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.inputs import to_integer, to_tensor
@@ -203,7 +203,7 @@ def _place_numpy(t: Any, offset: int, axis1: int, axis2: int, shape: Shape) -> A
     return out
 
 
-DIAGONAL = linear(
+DIAGONAL: Operation = linear(
     "diagonal",
     _diagonal,
     lambda xp, t, *params: run(PLACE_DIAGONAL, t, params=params),
@@ -215,7 +215,7 @@ DIAGONAL = linear(
 )
 """diagonal(x; offset, axis1, axis2, shape)"""
 
-PLACE_DIAGONAL = linear(
+PLACE_DIAGONAL: Operation = linear(
     "place_diagonal",
     _place,
     lambda xp, t, *params: run(DIAGONAL, t, params=params),

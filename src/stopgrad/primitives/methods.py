@@ -50,7 +50,7 @@ def _iterate(x: Any) -> Any:
 
 def _transposed(x: Any, *axes: Any) -> Tensor:
     if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list)):
-        return p.transpose(x, axes[0])
+        return p.transpose(x, None if axes[0] is None else tuple(axes[0]))
     return p.transpose(x, axes or None)
 
 

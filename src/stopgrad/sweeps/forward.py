@@ -62,7 +62,7 @@ def forward(
                 tangent = tangents.get(parent[0], ABSENT)
                 if tangent is ABSENT:
                     continue
-                passed = tangent if tangent is ZERO else operation.jvps[i](xp, tangent, *kept, *params)
+                passed: Any = tangent if tangent is ZERO else operation.jvps[i](xp, tangent, *kept, *params)
                 if passed is ABSENT:
                     continue
                 if passed is not ZERO and shape is not None:

@@ -133,7 +133,7 @@ def custom_jvp(f: Callable[..., Any]) -> CustomJvp:
 
     function: Any = customised
     function.defjvp = defjvp
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 class _Inputs:
