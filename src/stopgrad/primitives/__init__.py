@@ -117,9 +117,8 @@ from stopgrad.primitives.creation import (
     zeros,
     zeros_like,
 )
-from stopgrad.primitives.decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals
 from stopgrad.primitives.diagonals import diag, diag_embed, diagflat, diagonal, trace, tril, triu
-from stopgrad.primitives.einsum import einsum, multi_dot, vecdot
+from stopgrad.primitives.einsum import einsum, vecdot
 from stopgrad.primitives.exponential import exp, exp2, expm1, log, log1p, log2, log10
 from stopgrad.primitives.extremes import cummax, cummin, diff
 from stopgrad.primitives.gathering import repeat, take, take_along_axis
@@ -138,11 +137,8 @@ from stopgrad.primitives.joining import (
     unstack,
     vstack,
 )
-from stopgrad.primitives.linear_algebra import det, inv, pinv, slogdet, solve, solve_triangular
 from stopgrad.primitives.lookup import argwhere, boolean_mask, choose, flatnonzero, nonzero, one_hot, select
-from stopgrad.primitives.matrix_functions import cond, lstsq, matrix_power, matrix_rank
 from stopgrad.primitives.normalise import log_softmax, logsumexp, softmax, standardize
-from stopgrad.primitives.norms import matrix_norm, norm, vector_norm
 from stopgrad.primitives.padding import pad
 from stopgrad.primitives.pooling import avg_pool, global_avg_pool, global_max_pool, max_pool, resize_nearest
 from stopgrad.primitives.powers import float_power, pow, power
@@ -278,13 +274,11 @@ __all__ = [
     "cbrt",
     "ceil",
     "celu",
-    "cholesky",
     "choose",
     "clip",
     "column_stack",
     "concat",
     "concatenate",
-    "cond",
     "conj",
     "conv",
     "conv1d",
@@ -306,7 +300,6 @@ __all__ = [
     "deg2rad",
     "degrees",
     "depthwise_conv2d",
-    "det",
     "diag",
     "diag_embed",
     "diagflat",
@@ -317,8 +310,6 @@ __all__ = [
     "divide_no_nan",
     "dot",
     "dstack",
-    "eigh",
-    "eigvalsh",
     "einsum",
     "elu",
     "empty",
@@ -367,7 +358,6 @@ __all__ = [
     "identity",
     "imag",
     "inner",
-    "inv",
     "invert",
     "isclose",
     "isfinite",
@@ -395,12 +385,8 @@ __all__ = [
     "logical_xor",
     "logit",
     "logsumexp",
-    "lstsq",
     "make_complex",
     "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
     "matrix_transpose",
     "max",
     "max_pool",
@@ -413,7 +399,6 @@ __all__ = [
     "mish",
     "mod",
     "moveaxis",
-    "multi_dot",
     "multiply",
     "multiply_no_nan",
     "nan_to_num",
@@ -424,7 +409,6 @@ __all__ = [
     "ndtr",
     "negative",
     "nonzero",
-    "norm",
     "not_equal",
     "one_hot",
     "ones",
@@ -433,7 +417,6 @@ __all__ = [
     "pad",
     "percentile",
     "permute_dims",
-    "pinv",
     "polygamma",
     "positive",
     "pow",
@@ -441,7 +424,6 @@ __all__ = [
     "prod",
     "ptp",
     "put_along_axis",
-    "qr",
     "quantile",
     "rad2deg",
     "radians",
@@ -474,12 +456,9 @@ __all__ = [
     "sin",
     "sinc",
     "sinh",
-    "slogdet",
     "softmax",
     "softplus",
     "softsign",
-    "solve",
-    "solve_triangular",
     "sort",
     "split",
     "sqrt",
@@ -491,8 +470,6 @@ __all__ = [
     "std",
     "subtract",
     "sum",
-    "svd",
-    "svdvals",
     "swapaxes",
     "swish",
     "take",
@@ -516,7 +493,6 @@ __all__ = [
     "var",
     "vdot",
     "vecdot",
-    "vector_norm",
     "vstack",
     "where",
     "xlog1py",

@@ -43,7 +43,7 @@ def cholesky(a: Any, *, upper: bool = False) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> sg.cholesky([[4.0, 2.0], [2.0, 2.0]]).numpy()
+        >>> sg.linalg.cholesky([[4.0, 2.0], [2.0, 2.0]]).numpy()
         array([[2., 0.],
                [1., 1.]])
     """
@@ -72,7 +72,7 @@ def eigh(a: Any) -> tuple[Tensor, Tensor]:
 
     Example:
         >>> import stopgrad as sg
-        >>> values, vectors = sg.eigh([[2.0, 1.0], [1.0, 2.0]])
+        >>> values, vectors = sg.linalg.eigh([[2.0, 1.0], [1.0, 2.0]])
         >>> values.numpy()
         array([1., 3.])
     """
@@ -85,7 +85,7 @@ def eigvalsh(a: Any) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> sg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy()
+        >>> sg.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy()
         array([1., 3.])
     """
     return eigh(a)[0]
@@ -110,7 +110,7 @@ def svd(a: Any, *, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]
 
     Example:
         >>> import stopgrad as sg
-        >>> sg.svd([[3.0, 0.0], [0.0, 4.0]])[1].numpy()
+        >>> sg.linalg.svd([[3.0, 0.0], [0.0, 4.0]])[1].numpy()
         array([4., 3.])
     """
     a = matrices("svd", a)
@@ -125,7 +125,7 @@ def svdvals(a: Any) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> sg.svdvals([[3.0, 0.0], [0.0, 4.0]]).numpy()
+        >>> sg.linalg.svdvals([[3.0, 0.0], [0.0, 4.0]]).numpy()
         array([4., 3.])
     """
     return svd(a)[1]
@@ -147,7 +147,7 @@ def qr(a: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
 
     Example:
         >>> import stopgrad as sg
-        >>> q, r = sg.qr([[3.0, 1.0], [4.0, 2.0]])
+        >>> q, r = sg.linalg.qr([[3.0, 1.0], [4.0, 2.0]])
         >>> (q @ r).numpy().round(12)
         array([[3., 1.],
                [4., 2.]])

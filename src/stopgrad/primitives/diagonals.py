@@ -45,7 +45,7 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> float(sg.trace([[1.0, 2.0], [3.0, 4.0]]))
+        >>> float(sg.linalg.trace([[1.0, 2.0], [3.0, 4.0]]))
         5.0
     """
     x = to_tensor(x, "trace")

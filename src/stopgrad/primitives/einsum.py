@@ -107,7 +107,7 @@ def multi_dot(arrays: Sequence[Any]) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> sg.multi_dot([[[1.0, 2.0]], [[0.0, 1.0], [1.0, 0.0]], [[1.0], [2.0]]]).numpy()
+        >>> sg.linalg.multi_dot([[[1.0, 2.0]], [[0.0, 1.0], [1.0, 0.0]], [[1.0], [2.0]]]).numpy()
         array([[4.]])
     """
     tensors = [to_tensor(array, "multi_dot") for array in arrays]

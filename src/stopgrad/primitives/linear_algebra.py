@@ -37,7 +37,7 @@ def solve(a: Any, b: Any) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> sg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).numpy()
+        >>> sg.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).numpy()
         array([1. , 0.5])
     """
     a = square("solve", a)
@@ -65,7 +65,7 @@ def solve_triangular(
 
     Example:
         >>> import stopgrad as sg
-        >>> sg.solve_triangular([[2.0, 0.0], [1.0, 1.0]], [2.0, 3.0]).numpy()
+        >>> sg.linalg.solve_triangular([[2.0, 0.0], [1.0, 1.0]], [2.0, 3.0]).numpy()
         array([1., 2.])
     """
     a = square("solve_triangular", a)
@@ -85,7 +85,7 @@ def inv(a: Any) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> sg.inv([[2.0, 0.0], [0.0, 4.0]]).numpy()
+        >>> sg.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).numpy()
         array([[0.5 , 0.  ],
                [0.  , 0.25]])
     """
@@ -108,7 +108,7 @@ def det(a: Any) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> sg.grad(sg.det)([[2.0, 0.0], [0.0, 0.0]]).numpy()
+        >>> sg.grad(sg.linalg.det)([[2.0, 0.0], [0.0, 0.0]]).numpy()
         array([[0., 0.],
                [0., 2.]])
     """
@@ -129,7 +129,7 @@ def slogdet(a: Any) -> tuple[Tensor, Tensor]:
 
     Example:
         >>> import stopgrad as sg
-        >>> sign, logabsdet = sg.slogdet([[1.0, 0.0], [0.0, -1.0]])
+        >>> sign, logabsdet = sg.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]])
         >>> float(sign), float(logabsdet)
         (-1.0, 0.0)
     """
@@ -153,7 +153,7 @@ def pinv(a: Any, rtol: float | None = None) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> sg.pinv([[2.0], [0.0]]).numpy()
+        >>> sg.linalg.pinv([[2.0], [0.0]]).numpy()
         array([[0.5, 0. ]])
     """
     a = matrices("pinv", a)

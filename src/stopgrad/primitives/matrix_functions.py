@@ -36,7 +36,7 @@ def matrix_power(a: Any, n: int) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> sg.matrix_power([[1.0, 1.0], [0.0, 1.0]], 5).numpy()
+        >>> sg.linalg.matrix_power([[1.0, 1.0], [0.0, 1.0]], 5).numpy()
         array([[1., 5.],
                [0., 1.]])
     """
@@ -75,7 +75,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, T
 
     Example:
         >>> import stopgrad as sg
-        >>> x, residuals, rank, _ = sg.lstsq([[1.0], [1.0]], [1.0, 3.0])
+        >>> x, residuals, rank, _ = sg.linalg.lstsq([[1.0], [1.0]], [1.0, 3.0])
         >>> x.numpy(), residuals.numpy(), int(rank)
         (array([2.]), array([2.]), 1)
     """
@@ -96,7 +96,7 @@ def matrix_rank(a: Any, rtol: float | None = None) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> int(sg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]))
+        >>> int(sg.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]))
         1
     """
     a = matrices("matrix_rank", a)
@@ -112,7 +112,7 @@ def cond(a: Any, p: Any = None) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> float(sg.cond([[2.0, 0.0], [0.0, 4.0]]))
+        >>> float(sg.linalg.cond([[2.0, 0.0], [0.0, 4.0]]))
         2.0
     """
     a = matrices("cond", a)

@@ -44,9 +44,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 
     Example:
         >>> import stopgrad as sg
-        >>> float(sg.norm([3.0, 4.0]))
+        >>> float(sg.linalg.norm([3.0, 4.0]))
         5.0
-        >>> sg.grad(sg.norm)([0.0, 0.0]).numpy()
+        >>> sg.grad(sg.linalg.norm)([0.0, 0.0]).numpy()
         array([0., 0.])
     """
     x = to_tensor(x, "norm")
@@ -82,7 +82,7 @@ def vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: float 
 
     Example:
         >>> import stopgrad as sg
-        >>> float(sg.vector_norm([3.0, -4.0], ord=1))
+        >>> float(sg.linalg.vector_norm([3.0, -4.0], ord=1))
         7.0
     """
     x = _floating("vector_norm", x)
@@ -120,7 +120,7 @@ def matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> float(sg.matrix_norm([[1.0, 2.0], [2.0, 4.0]]))
+        >>> float(sg.linalg.matrix_norm([[1.0, 2.0], [2.0, 4.0]]))
         5.0
     """
     x = to_tensor(x, "matrix_norm")
