@@ -98,7 +98,9 @@ def reverse(
                 if passed is not ZERO:
                     if masked and index in masked:
                         if operation.singular:
-                            passed = xp.where(cotangent == 0, xp.zeros_like(passed), passed)
+                            # Not wherever the cotangent is 0: one that merely happens to be has derivatives.
+                            lost = (cotangent == 0) & xp.isnan(passed)
+                            passed = xp.where(lost, xp.zeros_like(passed), passed)
                         if operation.passes_masks:
                             masked.add(parent_index)
                     if operation.masks:

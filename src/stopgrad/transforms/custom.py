@@ -190,8 +190,10 @@ def _with_rules(
     """Return the result as the outputs of one node with these rules, if any input is recorded."""
     outputs, treedef = output_tensors(result, name)
     parents = tuple(tensor.node for tensor in inputs.tensors)
-    if not state.recording or not any(type(parent) is tuple for parent in parents):
+    if not state.recording:
         return result
+    if not any(type(parent) is tuple for parent in parents):
+        return unflatten(treedef, [Tensor(output.value, mark) for output in outputs])
     out_values = [output.value for output in outputs]
     in_values = [tensor.value for tensor in inputs.tensors]
     pull_map = _remember_last(pull if pull is not None else _transpose(push, in_values))
