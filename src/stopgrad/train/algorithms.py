@@ -114,7 +114,7 @@ class Adagrad(Optimizer):
         >>> w = sg.Variable(1.0)
         >>> sg.train.Adagrad(0.1).minimize(lambda: 2 * w)
         >>> round(float(w), 4)
-        0
+        0.9012
     """
 
     slot_names = ("accumulator",)
@@ -159,7 +159,7 @@ class Adadelta(Optimizer):
         >>> w = sg.Variable(1.0)
         >>> sg.train.Adadelta(1.0).minimize(lambda: 2 * w)
         >>> round(float(w), 4)
-        0
+        0.9986
     """
 
     slot_names = ("gradients", "updates")
@@ -207,7 +207,7 @@ class RMSProp(Optimizer):
         >>> w = sg.Variable(1.0)
         >>> sg.train.RMSProp(0.1).minimize(lambda: 2 * w)
         >>> round(float(w), 4)
-        0
+        0.6838
     """
 
     def __init__(
@@ -265,7 +265,7 @@ class Adam(Optimizer):
         >>> w = sg.Variable(1.0)
         >>> sg.train.Adam(0.1).minimize(lambda: 2 * w)
         >>> round(float(w), 4)
-        0
+        0.9
     """
 
     def __init__(
@@ -320,7 +320,7 @@ class AdamW(Adam):
         >>> w = sg.Variable(1.0)
         >>> sg.train.AdamW(0.1, weight_decay=0.5).minimize(lambda: 2 * w)
         >>> round(float(w), 4)
-        0
+        0.85
     """
 
     decoupled = True
@@ -362,7 +362,7 @@ class Adamax(Optimizer):
         >>> w = sg.Variable(1.0)
         >>> sg.train.Adamax(0.1).minimize(lambda: 2 * w)
         >>> round(float(w), 4)
-        0
+        0.9
     """
 
     slot_names = ("first_moment", "largest")

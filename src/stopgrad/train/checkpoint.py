@@ -44,10 +44,10 @@ def save(path: str | os.PathLike[str], variables: Any, optimizers: Optimizers = 
         >>> import os, tempfile
         >>> import stopgrad as sg
         >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
-        >>> w = sg.Variable([1.0, 2.0])
+        >>> w = sg.Variable([1.0, 2.0], name="w")
         >>> sg.train.save(path, {"w": w})
         >>> w.assign([0.0, 0.0])
-        Variable('variable', [0., 0.], shape=(2,), dtype=float64)
+        Variable('w', [0., 0.], shape=(2,), dtype=float64)
         >>> sg.train.load(path, {"w": w})
         >>> w.numpy()
         array([1., 2.])
