@@ -1,4 +1,4 @@
-"""Points at which elementwise operations are tried: smooth samples, and edges where something goes wrong if anything does."""
+"""Points at which elementwise operations are tried: smooth samples, and edges where things go wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def unary(*points: np.ndarray) -> list[Arrays]:
 
 
 def unary_edges(*more: np.ndarray) -> list[Arrays]:
-    """Return zeros of both signs, what is not finite, an empty array and a number without axes, and the further points."""
+    """Return zeros of both signs, what is not finite, an empty array, a number without axes, and the points given."""
     return [(one,) for one in (ZEROS, NOT_FINITE, EMPTY, SCALAR, *more)]
 
 
@@ -33,7 +33,7 @@ def binary(a: np.ndarray, b: np.ndarray) -> list[Arrays]:
 
 
 def binary_edges(*more: Arrays) -> list[Arrays]:
-    """Return ties, zeros, what is not finite, empties and numbers without axes, and the further points."""
+    """Return ties, zeros, what is not finite, empties, numbers without axes, and the points given."""
     ties = (np.array([1.0, 0.0, -2.0, 3.0]), np.array([1.0, 0.0, -2.0, -3.0]))
     not_finite = (np.array([np.inf, -np.inf, np.nan, 1.0]), np.array([1.0, 2.0, 3.0, np.nan]))
     return [ties, not_finite, (EMPTY, EMPTY), (EMPTY, np.ones(3)), (SCALAR, SCALAR), *more]

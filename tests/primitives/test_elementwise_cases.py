@@ -172,6 +172,42 @@ def test_nothing_leaks_from_an_unselected_nan():
     assert_array_equal(grad(lambda x: p.sum(p.where(p.isnan(x), 0.0, x * x)))(x), [0.0, 4.0])
 
 
+# y(x) = 0 and y' = 1 at x = 0, reached through operations that select or that move what was selected.
+SELECTED_ZEROS = {
+    "where": lambda x: p.where(x > -1, p.sin(x), 0.0),
+    "where, then sine": lambda x: p.sin(p.where(x > -1, x, 0.0)),
+    "maximum": lambda x: p.maximum(p.exp(x), 0.5) - 1.0,
+    "relu": lambda x: p.relu(p.exp(x)) - 1.0,
+    "clip": lambda x: p.clip(p.exp(x), 0.0, 2.0) - 1.0,
+    "reshaped": lambda x: p.reshape(p.relu(p.reshape(p.exp(x), (2, 1))), (2,)) - 1.0,
+    "broadcast": lambda x: p.sum(p.relu(p.broadcast_to(p.exp(x), (3, 2))), axis=0) / 3 - 1.0,
+    "indexed": lambda x: p.exp(x)[::-1] - 1.0,
+    "greatest": lambda x: p.max(p.stack([p.exp(x), 0 * x]), axis=0) - 1.0,
+}
+
+
+@pytest.mark.parametrize("name", SELECTED_ZEROS)
+def test_a_cotangent_that_happens_to_be_zero_has_a_derivative(name):
+    def f(x):
+        return p.sum(p.square(SELECTED_ZEROS[name](x)))
+
+    x = np.zeros(2)
+    assert_array_equal(grad(f)(x), np.zeros(2))
+    assert_allclose(hessian(f)(x), 2 * np.eye(2), atol=1e-15)
+    assert_allclose(jvp(grad(f), (x,), (np.ones(2),))[1], [2.0, 2.0])
+    assert_allclose(grad(lambda x: p.sum(grad(f)(x)))(x), [2.0, 2.0])
+
+
+def test_masked_and_unmasked_routes_to_the_same_value():
+    def f(x):
+        root = p.sqrt(x)
+        return p.sum(p.where(x > 1, root, 0.0) + p.square(root - 1.0))
+
+    # At 1 only the second route counts, and passes a zero that has a derivative: f'' = 1/2 there.
+    assert_allclose(grad(f)([1.0, 4.0]), [0.0, 0.75])
+    assert_allclose(hessian(f)([1.0, 4.0]), np.diag([0.5, 1 / 16 - 1 / 32]), rtol=1e-14)
+
+
 # Powers at zero (row 24)
 
 # (x, y): ∂x, ∂y, ∂xx, ∂xy, ∂yy of xʸ; None where the mathematics has no finite value and ours is a convention.
