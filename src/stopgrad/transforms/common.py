@@ -114,7 +114,7 @@ class Leaves:
         return [is_leaf(entry) for entry in self.entries]
 
     def collect(self, found: Mapping[int, Any], mark: Mark | None, unconnected: Unconnected, where: str) -> Any:
-        """Return the tree of derivatives, `None` for leaves that cannot have one; the policy decides on unconnected ones."""
+        """Return the tree of derivatives: `None` for leaves that cannot have one, the policy for unconnected ones."""
         results: list[Any] = []
         for entry, name in zip(self.entries, self.names, strict=True):
             if is_leaf(entry):
