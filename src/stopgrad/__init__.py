@@ -8,7 +8,8 @@
     sg.exp(x), sg.sum(x), x @ w       # NumPy's functions, on tensors; np.exp(t) works too
 
 Submodules: `nn`, `linalg`, `special`, `random`, `numpy` (all functions under NumPy's names), `train` (variables,
-optimizers, losses, checkpoints), `check` (derivatives against differences), `tf` (TensorFlow's and TensorFlow.js's names).
+optimizers, losses, checkpoints), `check` (derivatives against differences), `tf` (the names of TensorFlow
+and TensorFlow.js).
 """
 
 from __future__ import annotations

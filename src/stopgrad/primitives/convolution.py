@@ -13,7 +13,7 @@ from typing import Any
 
 from stopgrad.core.arrays import Shape, Spec, result_dtype
 from stopgrad.core.errors import ShapeError
-from stopgrad.core.operation import general
+from stopgrad.core.operation import Operation, general
 from stopgrad.core.record import bind2, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.correlation import correlate, correlate_filters, correlate_input
@@ -21,7 +21,7 @@ from stopgrad.primitives.geometry import geometry_of
 from stopgrad.primitives.inputs import on_host, to_integer, to_integers, to_shape, to_tensor
 from stopgrad.primitives.shape import reshape
 
-CONV = general(
+CONV: Operation = general(
     "conv",
     lambda xp, x, filters, geometry: on_host(xp, lambda a, b: correlate(a, b, geometry), x, filters),
     numpy_kernel=correlate,
@@ -37,7 +37,7 @@ CONV = general(
 )
 """conv(x, filters; geometry)"""
 
-CONV_INPUT = general(
+CONV_INPUT: Operation = general(
     "conv_input",
     lambda xp, t, filters, geometry: on_host(xp, lambda a, b: correlate_input(a, b, geometry), t, filters),
     numpy_kernel=correlate_input,
@@ -55,7 +55,7 @@ CONV_INPUT = general(
 )
 """conv_input(t, filters; geometry): what becomes of a cotangent of conv for its input; the transposed convolution."""
 
-CONV_FILTERS = general(
+CONV_FILTERS: Operation = general(
     "conv_filters",
     lambda xp, x, t, geometry: on_host(xp, lambda a, b: correlate_filters(a, b, geometry), x, t),
     numpy_kernel=correlate_filters,

@@ -13,7 +13,7 @@ import numpy as np
 from stopgrad.core.arrays import Spec, broadcast_shapes, is_complex, result_dtype
 from stopgrad.core.errors import ShapeError
 from stopgrad.core.lazy import scipy_linalg
-from stopgrad.core.operation import ZERO, Slots, general
+from stopgrad.core.operation import ZERO, Operation, Slots, general
 from stopgrad.core.record import bind1, bind2, bind_many, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.inputs import to_tensor
@@ -209,7 +209,7 @@ def _square_spec(a: Spec, *_: Any) -> Spec:
     return Spec(a.shape, _floating(a.dtype))
 
 
-SOLVE = general(
+SOLVE: Operation = general(
     "solve",
     lambda xp, a, b: xp.linalg.solve(a, b),
     vjps=(
@@ -270,7 +270,7 @@ def _solve_triangular_jvp_a(
     return -run(SOLVE_TRIANGULAR, a, change @ out, params=(lower, transpose, unit))
 
 
-SOLVE_TRIANGULAR = general(
+SOLVE_TRIANGULAR: Operation = general(
     "solve_triangular",
     _solve_triangular,
     vjps=(

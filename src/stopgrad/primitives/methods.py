@@ -195,7 +195,11 @@ def install(cls: type) -> None:
 
 def _as_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function itself if Python binds it as a method, else a wrapper that it does bind."""
-    return function if hasattr(type(function), "__get__") else lambda self, *args, **kwargs: function(self, *args, **kwargs)
+    return (
+        function
+        if hasattr(type(function), "__get__")
+        else lambda self, *args, **kwargs: function(self, *args, **kwargs)
+    )
 
 
 install(Tensor)

@@ -13,7 +13,7 @@ import numpy as np
 
 from stopgrad.core.arrays import Spec, carries_derivative
 from stopgrad.core.errors import ArgumentError, ShapeError
-from stopgrad.core.operation import ZERO, Rule, general, linear
+from stopgrad.core.operation import ZERO, Operation, Rule, general, linear
 from stopgrad.core.record import bind1, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.casting import astype
@@ -85,7 +85,7 @@ MAX_POOL = general(
 )
 """max_pool(x; geometry)"""
 
-SPREAD_LARGEST = general(
+SPREAD_LARGEST: Operation = general(
     "spread_largest",
     _by_host(_spread_largest),
     numpy_kernel=_spread_largest,
@@ -103,7 +103,7 @@ SPREAD_LARGEST = general(
 )
 """spread_largest(t, x, max_pool of x; geometry): t put where the largest entries are."""
 
-GATHER_LARGEST = general(
+GATHER_LARGEST: Operation = general(
     "gather_largest",
     _by_host(_gather_largest),
     numpy_kernel=_gather_largest,
@@ -152,7 +152,7 @@ def _spread_mean(t: np.ndarray, geometry: Geometry) -> np.ndarray:
     return result[geometry.inside]
 
 
-AVG_POOL = linear(
+AVG_POOL: Operation = linear(
     "avg_pool",
     _by_host(_mean),
     lambda xp, t, geometry: run(SPREAD_MEAN, t, params=(geometry,)),
@@ -162,7 +162,7 @@ AVG_POOL = linear(
 )
 """avg_pool(x; geometry)"""
 
-SPREAD_MEAN = linear(
+SPREAD_MEAN: Operation = linear(
     "spread_mean",
     _by_host(_spread_mean),
     lambda xp, t, geometry: run(AVG_POOL, t, params=(geometry,)),
