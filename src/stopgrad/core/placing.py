@@ -7,7 +7,6 @@ by one they would cost n² in time; a `Placed` collects them, and the sweep writ
 from __future__ import annotations
 
 from functools import lru_cache
-from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -45,11 +44,14 @@ def _place(xp: Any, *pieces_and_params: Any) -> Any:
     *pieces, indices, shape = pieces_and_params
     out = xp.zeros(shape, dtype=xp.result_type(*pieces), device=getattr(pieces[0], "device", None))
     for piece, basic in zip(pieces, indices, strict=True):
-        index: tuple[int | slice | EllipsisType | None, ...] = (*index_of(basic), ...)
+        # The standard has no new axes in an index that is assigned to: give the piece the shape it has without them.
+        index: tuple[Any, ...] = (*(entry for entry in index_of(basic) if entry is not None), ...)
+        part = out[index]
+        piece = xp.reshape(piece, part.shape)
         if hasattr(out, "at"):
             out = out.at[index].add(piece)
         else:
-            out[index] = out[index] + piece
+            out[index] = part + piece
     return out
 
 

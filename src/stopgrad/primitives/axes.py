@@ -273,16 +273,16 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
         array([[2., 4.],
                [1., 3.]])
     """
-    x = to_tensor(x, "rot90")
-    plane = normalize_axes("rot90", tuple(axes), len(x.shape))
+    tensor = to_tensor(x, "rot90")
+    plane = normalize_axes("rot90", tuple(axes), len(tensor.shape))
     if len(plane) != 2:
         raise ShapeError(f"rot90: axes must be two axes, got {axes!r}")
     first, second = plane
     turns = to_integer("rot90", "k", k) % 4
     if turns == 0:
-        return x
+        return tensor
     if turns == 2:
-        return flip(x, plane)
+        return flip(tensor, plane)
     if turns == 1:
-        return swapaxes(flip(x, second), first, second)
-    return flip(swapaxes(x, first, second), second)
+        return swapaxes(flip(tensor, second), first, second)
+    return flip(swapaxes(tensor, first, second), second)

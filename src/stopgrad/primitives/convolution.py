@@ -230,10 +230,12 @@ def depthwise_conv2d(x: Any, filters: Any, strides: Any = 1, padding: Any = "VAL
 
 
 def _with_axes(name: str, x: Any, ndim: int) -> Tensor:
-    x = to_tensor(x, name)
-    if len(x.shape) != ndim + 2:
-        raise ShapeError(f"{name}: x must have {ndim + 2} axes (batch, {ndim} spatial, channels), got shape {x.shape}")
-    return x
+    tensor = to_tensor(x, name)
+    if len(tensor.shape) != ndim + 2:
+        raise ShapeError(
+            f"{name}: tensor must have {ndim + 2} axes (batch, {ndim} spatial, channels), got shape {tensor.shape}"
+        )
+    return tensor
 
 
 def conv_transpose(

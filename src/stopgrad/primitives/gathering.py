@@ -57,12 +57,12 @@ def take(x: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
 
 def to_indices(name: str, argument: str, indices: Any) -> Tensor:
     """Return an argument that must hold integers as a tensor, or raise in the name of the function."""
-    indices = to_tensor(indices, name)
-    if indices.size == 0 and str(indices.dtype) == "float64":
-        return Tensor(np.zeros(indices.shape, np.intp))
-    if "int" not in str(indices.dtype):
-        raise ArgumentTypeError(f"{name}: {argument} must be integers, got {indices.dtype}; convert them with astype")
-    return indices
+    numbers = to_tensor(indices, name)
+    if numbers.size == 0 and str(numbers.dtype) == "float64":
+        return Tensor(np.zeros(numbers.shape, np.intp))
+    if "int" not in str(numbers.dtype):
+        raise ArgumentTypeError(f"{name}: {argument} must be integers, got {numbers.dtype}; convert them with astype")
+    return numbers
 
 
 def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Tensor:
@@ -149,11 +149,11 @@ def _taken_spec(x: Spec, indices: Spec, axis: int, _mode: str, _size: int) -> Sp
 
 def _take_numpy(x: Any, indices: Any, axis: int, mode: str, size: int) -> Any:
     if mode != "drop":
-        return np.take(x, indices, axis=axis, mode=mode)
+        return x.take(indices, axis, None, mode)
     inside = (indices >= 0) & (indices < size)
     if size == 0:
         return np.zeros((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
-    taken = np.take(x, np.where(inside, indices, 0), axis=axis)
+    taken = x.take(np.where(inside, indices, 0), axis)
     if np.all(inside):
         return taken
     return np.where(inside.reshape(inside.shape + (1,) * (len(x.shape) - axis - 1)), taken, np.zeros((), x.dtype))

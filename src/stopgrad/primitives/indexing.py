@@ -170,6 +170,7 @@ def python_index(template: Template, arrays: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def indexed_spec(x: Spec, *arrays_and_params: Any) -> Spec:
+    """Shape rule of indexing; a mask has none, as its entries decide the shape."""
     *arrays, template, _ = arrays_and_params
     if any(array.dtype.kind == "b" for array in arrays):
         raise ShapeError(

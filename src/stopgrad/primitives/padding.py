@@ -84,26 +84,26 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
         >>> sg.pad([1.0, 2.0, 3.0], 2, mode="reflect").numpy()
         array([3., 2., 1., 2., 3., 2., 1.])
     """
-    x = to_tensor(x, "pad")
-    widths = _pairs("pad_width", pad_width, len(x.shape))
+    tensor = to_tensor(x, "pad")
+    widths = _pairs("pad_width", pad_width, len(tensor.shape))
     if any(width < 0 for pair in widths for width in pair):
         raise ShapeError(f"pad: pad_width {widths} has a negative entry; cut with slices instead")
     kind = mode.lower()
     if kind == "constant":
         if isinstance(constant_values, Tensor):
-            frame = broadcast_to(constant_values, _outer(widths, x.shape))
-            return at_set(frame, _inside(widths, x.shape), x)
-        values = _pairs("constant_values", constant_values, len(x.shape))
-        return bind1(PAD, x, (widths, values if any(map(any, values)) else None, x.shape))
+            frame = broadcast_to(constant_values, _outer(widths, tensor.shape))
+            return at_set(frame, _inside(widths, tensor.shape), tensor)
+        values = _pairs("constant_values", constant_values, len(tensor.shape))
+        return bind1(PAD, tensor, (widths, values if any(map(any, values)) else None, tensor.shape))
     if kind not in _BORDERS:
         raise ArgumentError(f"pad: mode must be 'constant', {', '.join(map(repr, _BORDERS))}, got {mode!r}")
     for axis, (before, after) in enumerate(widths):
-        size = x.shape[axis]
+        size = tensor.shape[axis]
         if before or after:
             if size == 0:
                 raise ShapeError(f"pad: axis {axis} is empty, so mode {mode!r} has nothing to repeat; use 'constant'")
-            x = take(x, _BORDERS[kind](np.arange(-before, size + after), size), axis)
-    return x
+            tensor = take(tensor, _BORDERS[kind](np.arange(-before, size + after), size), axis)
+    return tensor
 
 
 def _pairs(argument: str, given: Any, ndim: int) -> tuple[tuple[Any, Any], ...]:
@@ -126,18 +126,18 @@ def _pairs(argument: str, given: Any, ndim: int) -> tuple[tuple[Any, Any], ...]:
     return tuple((before, after) for before, after in rows)
 
 
-def _reflected(places: np.ndarray, size: int) -> np.ndarray:
+def _reflected(places: np.ndarray, size: int) -> Any:
     period = max(2 * (size - 1), 1)
     within = places % period
     return np.minimum(within, period - within) if size > 1 else np.zeros_like(places)
 
 
-def _mirrored(places: np.ndarray, size: int) -> np.ndarray:
+def _mirrored(places: np.ndarray, size: int) -> Any:
     within = places % (2 * size)
     return np.minimum(within, 2 * size - 1 - within)
 
 
-_BORDERS: dict[str, Callable[..., Any]] = {
+_BORDERS: dict[str, Callable[[np.ndarray, int], Any]] = {
     "edge": lambda places, size: np.clip(places, 0, size - 1),
     "reflect": _reflected,
     "symmetric": _mirrored,

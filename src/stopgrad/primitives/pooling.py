@@ -27,7 +27,7 @@ def _lowest(dtype: Any) -> Any:
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min if dtype.kind in "iu" else False
 
 
-def _largest(x: np.ndarray, geometry: Geometry) -> np.ndarray:
+def _largest(x: Any, geometry: Geometry) -> Any:
     spread = padded(x, geometry, _lowest(x.dtype))
     out: Any = None
     for _, index in geometry.places():
@@ -46,7 +46,7 @@ def _chosen(x: np.ndarray, out: np.ndarray, geometry: Geometry) -> tuple[list[np
     return at, np.add.reduce(at, axis=0, dtype=x.dtype)
 
 
-def _spread_largest(t: np.ndarray, x: np.ndarray, out: np.ndarray, geometry: Geometry) -> np.ndarray:
+def _spread_largest(t: np.ndarray, x: np.ndarray, out: np.ndarray, geometry: Geometry) -> Any:
     at, count = _chosen(x, out, geometry)
     share = t / count
     result = np.zeros((len(x), *geometry.padded, x.shape[-1]), share.dtype)
@@ -55,7 +55,7 @@ def _spread_largest(t: np.ndarray, x: np.ndarray, out: np.ndarray, geometry: Geo
     return result[geometry.inside]
 
 
-def _gather_largest(t: np.ndarray, x: np.ndarray, out: np.ndarray, geometry: Geometry) -> np.ndarray:
+def _gather_largest(t: np.ndarray, x: np.ndarray, out: np.ndarray, geometry: Geometry) -> Any:
     at, count = _chosen(x, out, geometry)
     spread = padded(t, geometry)
     total = np.zeros(out.shape, t.dtype)
@@ -74,7 +74,7 @@ def _constant(xp: Any, t: Any, _t: Any, _x: Any, _largest: Any, _out: Any, geome
     return ZERO
 
 
-MAX_POOL = general(
+MAX_POOL: Operation = general(
     "max_pool",
     _by_host(_largest),
     numpy_kernel=_largest,
@@ -242,12 +242,12 @@ def _pool(name: str, x: Any, window: Any, strides: Any, padding: Any) -> tuple[T
 
 
 def _spatial(name: str, x: Any) -> Tensor:
-    x = to_tensor(x, name)
-    if len(x.shape) < 3:
+    tensor = to_tensor(x, name)
+    if len(tensor.shape) < 3:
         raise ShapeError(
-            f"{name}: x must be (batch, *spatial, channels), with at least three axes; got shape {x.shape}"
+            f"{name}: tensor must be (batch, *spatial, channels), with at least three axes; got shape {tensor.shape}"
         )
-    return x
+    return tensor
 
 
 def global_max_pool(x: Any, keepdims: bool = False) -> Tensor:
@@ -312,8 +312,8 @@ def resize_nearest(x: Any, size: Any) -> Tensor:
         >>> sg.resize_nearest(sg.reshape([1.0, 2.0], (1, 2, 1)), 4)[0, :, 0].numpy()
         array([1., 1., 2., 2.])
     """
-    x = _spatial("resize_nearest", x)
-    before = x.shape[1:-1]
+    tensor = _spatial("resize_nearest", x)
+    before = tensor.shape[1:-1]
     after = to_shape("resize_nearest", size)
     after = after * len(before) if len(after) == 1 else after
     if len(after) != len(before) or not math.prod(before):
@@ -323,5 +323,5 @@ def resize_nearest(x: Any, size: Any) -> Tensor:
     for axis, (old, new) in enumerate(zip(before, after, strict=True), start=1):
         if old != new:
             # The old entry in whose span the centre of the new one lies.
-            x = take(x, (2 * np.arange(new) + 1) * old // (2 * new), axis)
-    return x
+            tensor = take(tensor, (2 * np.arange(new) + 1) * old // (2 * new), axis)
+    return tensor

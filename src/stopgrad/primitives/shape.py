@@ -192,11 +192,11 @@ def atleast_3d(x: Any) -> Tensor:
         >>> sg.atleast_3d([1.0, 2.0]).shape
         (1, 2, 1)
     """
-    x = to_tensor(x, "atleast_3d")
-    if len(x.shape) >= 3:
-        return x
-    shape = (1, 1, 1) if not x.shape else (1, *x.shape, 1) if len(x.shape) == 1 else (*x.shape, 1)
-    return bind1(RESHAPE, x, (shape, x.shape))
+    tensor = to_tensor(x, "atleast_3d")
+    if len(tensor.shape) >= 3:
+        return tensor
+    shape = (1, 1, 1) if not tensor.shape else (1, *tensor.shape, 1) if len(tensor.shape) == 1 else (*tensor.shape, 1)
+    return bind1(RESHAPE, tensor, (shape, tensor.shape))
 
 
 def broadcast_to(x: Any, shape: int | tuple[int, ...]) -> Tensor:
@@ -218,18 +218,18 @@ def broadcast_to(x: Any, shape: int | tuple[int, ...]) -> Tensor:
         array([[1., 2.],
                [1., 2.]])
     """
-    x = to_tensor(x, "broadcast_to")
+    tensor = to_tensor(x, "broadcast_to")
     target = to_shape("broadcast_to", shape)
-    if x.shape == target:
-        return x
-    if len(x.shape) > len(target) or any(
-        size not in (1, wanted) for size, wanted in zip(reversed(x.shape), reversed(target), strict=False)
+    if tensor.shape == target:
+        return tensor
+    if len(tensor.shape) > len(target) or any(
+        size not in (1, wanted) for size, wanted in zip(reversed(tensor.shape), reversed(target), strict=False)
     ):
         raise ShapeError(
-            f"broadcast_to: shape {x.shape} does not broadcast to {target}; sizes must be equal or 1, counted from the "
+            f"broadcast_to: shape {tensor.shape} does not broadcast to {target}; sizes must be equal or 1, counted from the "
             "last axis"
         )
-    return bind1(BROADCAST_TO, x, (target,))
+    return bind1(BROADCAST_TO, tensor, (target,))
 
 
 def broadcast_arrays(*tensors: Any) -> tuple[Tensor, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import PYTHON_SCALARS, Shape, Spec, spec_of
+from stopgrad.core.arrays import Shape, Spec, spec_of
 from stopgrad.core.errors import DTypeError
 from stopgrad.core.operation import ABSENT, EveryInput, Operation, general, nondifferentiable
 from stopgrad.core.record import bind, run
@@ -76,16 +76,20 @@ def scatter_add(x: Any, index: Any, updates: Any) -> Tensor:
 
 
 def _update(operation: Operation, name: str, x: Any, index: Any, value: Any) -> Tensor:
-    x = to_tensor(x, name)
-    weak = value if type(value) in PYTHON_SCALARS else None
-    value = to_tensor(value, name)
-    if not np.can_cast(np.result_type(x.dtype, value.dtype if weak is None else weak), x.dtype, "same_kind"):
+    x, value = to_tensor(x, name), to_tensor(value, name)
+    if _kind(value.dtype) > _kind(x.dtype):
         raise DTypeError(
             f"{name}: a value of dtype {value.dtype} does not fit into a tensor of dtype {x.dtype}; convert the tensor "
             "with astype first"
         )
     template, arrays = parse(name, index, x.shape)
     return bind(operation, (x, value, *arrays), (template, x.shape))
+
+
+def _kind(dtype: Any) -> int:
+    """Return how general a kind of number a dtype of any library has: booleans, integers, real, complex numbers."""
+    name = str(dtype)
+    return 3 if "complex" in name else 2 if "float" in name else 1 if "int" in name else 0
 
 
 def _winners(xp: Any, *arrays_and_params: Any) -> Any:
@@ -116,7 +120,8 @@ def _those_that_count(xp: Any, t: Any, arrays: Sequence[Any], template: Template
     """Return t with zeros for values that a later one overwrote; only integer arrays can name an entry twice."""
     if not any("int" in str(spec_of(array).dtype) for array in arrays):
         return t
-    return xp.where(run(WINNERS, *arrays, params=(template, shape)), t, xp.zeros_like(t))
+    counts = xp.asarray(run(WINNERS, *arrays, params=(template, shape)))
+    return xp.where(counts, t, xp.zeros_like(t))
 
 
 def _at_set_vjp(i: int, xp: Any, t: Any, inputs: Any, _out: Any, template: Template, shape: Shape) -> Any:
