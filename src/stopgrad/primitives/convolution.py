@@ -233,7 +233,7 @@ def _with_axes(name: str, x: Any, ndim: int) -> Tensor:
     tensor = to_tensor(x, name)
     if len(tensor.shape) != ndim + 2:
         raise ShapeError(
-            f"{name}: tensor must have {ndim + 2} axes (batch, {ndim} spatial, channels), got shape {tensor.shape}"
+            f"{name}: x must have {ndim + 2} axes (batch, {ndim} spatial, channels), got shape {tensor.shape}"
         )
     return tensor
 

@@ -245,7 +245,7 @@ def _spatial(name: str, x: Any) -> Tensor:
     tensor = to_tensor(x, name)
     if len(tensor.shape) < 3:
         raise ShapeError(
-            f"{name}: tensor must be (batch, *spatial, channels), with at least three axes; got shape {tensor.shape}"
+            f"{name}: x must be (batch, *spatial, channels), with at least three axes; got shape {tensor.shape}"
         )
     return tensor
 
