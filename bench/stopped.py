@@ -1,6 +1,7 @@
 """What a stopped branch costs beside its plain forward: law 4 in time.
 
-The branch is 50 sines of 10 000 entries. "stopped" computes it on a recorded input behind a gate, "plain" on a constant.
+The branch is 50 sines of 10 000 entries. "stopped" computes it on a recorded input behind a gate,
+"plain" on a constant.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 OPERATIONS = 50
-TITLE = f"stopped: a stopped branch of {OPERATIONS} operations on 10 000 float64 entries, beside the same computed plainly"
+TITLE = (
+    f"stopped: a stopped branch of {OPERATIONS} operations on 10 000 float64 entries, beside the same computed plainly"
+)
 
 
 def contestants() -> dict[str, Callable[[], np.ndarray]]:

@@ -8,7 +8,8 @@
     sg.exp(x), sg.sum(x), x @ w       # NumPy's functions, on tensors; np.exp(t) works too
 
 Submodules: `nn`, `linalg`, `special`, `random`, `numpy` (all functions under NumPy's names), `train` (variables,
-optimizers, losses, checkpoints), `check` (derivatives against differences), `tf` (TensorFlow's and TensorFlow.js's names).
+optimizers, losses, checkpoints), `check` (derivatives against differences), `tf` (the names of TensorFlow
+and TensorFlow.js).
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ from stopgrad.transforms import (
     value_and_grad,
     vjp,
 )
+
+del trace  # noqa: F821 - the name is that of another thing here; the sum of a diagonal is linalg.trace
 
 if TYPE_CHECKING:
     from stopgrad import check, linalg, nn, numpy, random, special, tf, train
@@ -87,7 +90,7 @@ _OWN = [
     "value_and_grad",
     "vjp",
 ]
-__all__ = [*_OWN, *primitives.__all__]  # noqa: PLE0604
+__all__ = [*_OWN, *(name for name in primitives.__all__ if name != "trace")]  # noqa: PLE0604
 
 # Loaded when first asked for, so that `import stopgrad` stays light.
 _SUBMODULES = frozenset(("check", "linalg", "nn", "numpy", "random", "special", "tf", "train"))
@@ -109,6 +112,7 @@ def _hint(name: str) -> str:
         "no_grad": "no_gradient",
         "stopgrad": "stop_gradient",
         "inference_mode": "no_gradient",
+        "trace": "linalg.trace for the sum of a diagonal",
         "jit": "grad and GradientTape as they are; compilation is not there yet",
     }.get(name)
     return "" if instead is None else f"; use {instead}"

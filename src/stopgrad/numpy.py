@@ -1,7 +1,7 @@
 """NumPy's names: `import stopgrad.numpy as np` in a program written for NumPy, and it can be differentiated.
 
-Every operation of the library is here, with NumPy's constants and dtypes, `linalg` and `random`. What NumPy has and this
-library does not says so when asked for, instead of computing something without a gradient.
+Every operation of the library is here, with NumPy's constants and dtypes, `linalg` and `random`. What NumPy has and
+this library does not says so when asked for, instead of computing something without a gradient.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as _numpy
 
 from stopgrad import linalg, random
-from stopgrad.core.tensor import Tensor as ndarray
+from stopgrad.core.tensor import Tensor as ndarray  # noqa: N813 - NumPy's name for it
 from stopgrad.primitives import *  # noqa: F403 - the list is primitives.__all__
 from stopgrad.primitives import __all__ as _operations
 

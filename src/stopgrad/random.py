@@ -3,8 +3,8 @@
 The functions of this module draw from one default generator (`seed` sets it); make a `Generator` of your own for a
 stream that nobody else advances. Argument names are those of `numpy.random.Generator`. Where a distribution is a smooth
 function of its parameters and of noise (`normal`, `uniform`, `exponential`, `gumbel`, …), the derivative passes to the
-parameters (the reparametrisation trick; Kingma and Welling, 2014, arXiv:1312.6114). Elsewhere (`bernoulli`, `categorical`,
-`integers`, …) samples are constants.
+parameters (the reparametrisation trick; Kingma and Welling, 2014, arXiv:1312.6114). Elsewhere (`bernoulli`,
+`categorical`, `integers`, …) samples are constants.
 """
 
 from __future__ import annotations
@@ -69,9 +69,7 @@ class Generator:
         """Return Laplace samples; derivatives pass to `loc` and `scale`."""
         return _affine(loc, scale, self._rng.laplace(size=_size("laplace", size, loc, scale)), dtype)
 
-    def truncated_normal(
-        self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None, dtype: Any = np.float64
-    ) -> Tensor:
+    def truncated_normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None, dtype: Any = np.float64) -> Tensor:
         """Return normal samples of which those beyond two standard deviations were drawn again."""
         noise = np.array(self._rng.standard_normal(_size("truncated_normal", size, loc, scale)))
         while (outside := np.abs(noise) > 2).any():
@@ -82,7 +80,9 @@ class Generator:
         """Return ones with probability p, else zeros; no derivative passes."""
         probability = _raw(p)
         drawn = self._rng.random(_size("bernoulli", size, p)) < probability
-        return _constant(drawn.astype(dtype) if isinstance(drawn, np.ndarray) else np.asarray(drawn, dtype), "bernoulli")
+        return _constant(
+            drawn.astype(dtype) if isinstance(drawn, np.ndarray) else np.asarray(drawn, dtype), "bernoulli"
+        )
 
     def categorical(self, logits: Any, size: Size = None) -> Tensor:
         """Return indices drawn by the softmax of the logits' last axis (the Gumbel-max trick); no derivative passes.

@@ -17,8 +17,8 @@ class Row:
 
     `operation` is its registered name. `call` takes tensors and returns one tensor (or a tuple of them). `samples` are
     tuples of float64 NumPy arrays at smooth points, away from kinks: derivatives of order 2 are checked there in both
-    modes against differences. `edges` are further inputs (ties, zeros, negatives, empties, 0-d): values are compared with
-    the reference there, and gradients too where `compare_edge_gradients`. `jax` and `torch` are references over
+    modes against differences. `edges` are further inputs (ties, zeros, negatives, empties, 0-d): values are compared
+    with the reference there, and gradients too where `compare_edge_gradients`. `jax` and `torch` are references over
     `jax.numpy` / `torch`, taking arrays of theirs; at least one wherever either has the operation.
     """
 

@@ -228,7 +228,9 @@ def test_the_policy_for_unconnected_variables() -> None:
 
     assert variable_gradients(loss)[1][b] is None
     assert variable_gradients(loss, unconnected="zero")[1][b].tolist() == [0.0]
-    with pytest.raises(ValueError, match=r"variable 'b' is unconnected.*stop_gradient 'gate' at .*test_variable\.py:\d+"):
+    with pytest.raises(
+        ValueError, match=r"variable 'b' is unconnected.*stop_gradient 'gate' at .*test_variable\.py:\d+"
+    ):
         variable_gradients(loss, unconnected="error")
     opened = variable_gradients(loss, stop={"gate": False})[1][b]
     assert opened.tolist() == [3.0]

@@ -90,7 +90,7 @@ def test_levels_are_not_confused():
 @pytest.mark.parametrize("modes", ["reverse", "forward", "mixed"])
 def test_any_order(order, modes):
     reverse = sg.grad
-    forward = lambda f: lambda x: sg.jvp(f, (x,), (1.0,))[1]  # noqa: E731
+    forward = lambda f: lambda x: sg.jvp(f, (x,), (1.0,))[1]
     f = sg.sin
     for i in range(order):
         f = (reverse if modes == "reverse" or (modes == "mixed" and i % 2) else forward)(f)

@@ -154,31 +154,43 @@ def _extrapolated(rows: list[Vector]) -> Iterator[tuple[Vector, Vector]]:
         level = finer
 
 
-def noise(curve: Curve, epsilon: float) -> Vector:
+def noise(curve: Curve, epsilon: float, *, coarse: bool = False) -> Vector:
     """Return the rounding noise of a curve near 0: the standard deviation of each entry's error.
 
     From differences of high order over very close points, where what is smooth vanishes (Moré and Wild 2011,
-    "Estimating computational noise").
+    "Estimating computational noise"); if not coarse, on the side that has less, as a jump or kink at 0 is no noise.
+
+    Args:
+        curve: see `Curve`.
+        epsilon: relative spacing of the numbers the curve computes in.
+        coarse: look over points less close, for noise so coarse that the closest have equal values.
     """
-    spacing = 2.0 ** -(round(-math.log2(epsilon) / 2) + 4)
-    try:
-        table = np.array([curve(i * spacing) for i in range(-4, 5)])
-    except _STEP_ERRORS:
+    digits = -math.log2(epsilon)
+    spacing, first = (2.0 ** -round(digits / 4), 4) if coarse else (2.0 ** -round(0.8 * digits), 2)
+    sides = []
+    for side in (-spacing, spacing):
+        try:
+            table = np.array([curve(side * i) for i in range(1, 9)])
+        except _STEP_ERRORS:
+            continue
+        level = np.zeros(table.shape[1])
+        with np.errstate(all="ignore"):
+            for order in range(1, 7):
+                table = np.diff(table, axis=0)
+                if order >= first:
+                    share = math.factorial(order) ** 2 / math.factorial(2 * order)
+                    level = np.maximum(level, np.sqrt(share * np.mean(table**2, axis=0)))
+        sides.append(level)
+    if not sides:
         return np.zeros_like(curve(0.0))
-    level = np.zeros(table.shape[1])
-    with np.errstate(all="ignore"):
-        for order in range(1, 7):
-            table = np.diff(table, axis=0)
-            if order >= 2:
-                share = math.factorial(order) ** 2 / math.factorial(2 * order)
-                level = np.fmax(level, np.sqrt(share * np.mean(table**2, axis=0)))
-    return level
+    return np.nan_to_num((np.fmax if coarse else np.fmin)(sides[0], sides[-1]))
 
 
 def kink(curve: Curve, entry: int | Vector, epsilon: float) -> Slopes | None:
     """Return the slopes on either side if the curve has a kink at 0 or very near, else `None`.
 
-    It has one if the differences to the left and to the right disagree far more than either changes with the step.
+    It has one if the differences to the left and to the right disagree far more than either changes with the step, and
+    than rounding explains.
 
     Args:
         curve: see `Curve`.
@@ -191,6 +203,8 @@ def kink(curve: Curve, entry: int | Vector, epsilon: float) -> Slopes | None:
         return float(result[entry] if isinstance(entry, int) else entry @ result)
 
     last = round(-math.log2(epsilon) / 2)
+    measured = noise(curve, epsilon)
+    rounding = 16 * float(measured[entry] if isinstance(entry, int) else np.abs(entry) @ measured)
     try:
         middle = look(0.0)
         before: Slopes | None = None
@@ -200,7 +214,7 @@ def kink(curve: Curve, entry: int | Vector, epsilon: float) -> Slopes | None:
             jump = abs(here.right - here.left)
             if before is not None and jump > 1e-4 * max(abs(here.left), abs(here.right)):
                 change = abs(here.left - before.left) + abs(here.right - before.right)
-                if jump > 10 * change + 64 * epsilon * abs(middle) / step:
+                if jump > 10 * change + (64 * epsilon * abs(middle) + rounding) / step:
                     return here
             before = here
     except _STEP_ERRORS:

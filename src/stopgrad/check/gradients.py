@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from stopgrad.check.comparison import Comparison
 from stopgrad.check.layout import Layout, Vector
-from stopgrad.check.locate import Suspect, against_differences, against_other_mode
-from stopgrad.check.probe import Probe, Tolerance
+from stopgrad.check.probe import Tolerance
 from stopgrad.check.replay import undisturbed
 from stopgrad.check.subject import FlatFunction, Subject
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError, DTypeError, GradientCheckError
@@ -105,7 +105,7 @@ def _check(
     """Check a subject's first derivatives, then its derivatives as subjects of their own, up to the order."""
     directions = _directions(subject, random)
     weights = np.where(subject.comparable, _short_numbers(random, subject.outputs.size), 0.0)
-    lines = _Comparison(subject, modes, directions, weights, tolerance).lines()
+    lines = Comparison(subject, modes, directions, weights, tolerance).lines()
     if lines:
         raise GradientCheckError("\n".join((_title(subject), *(f"  {line}" for line in lines), *_hints(subject))))
     if order > 1:
@@ -114,77 +114,10 @@ def _check(
             _check(subject.derived(mode, seed), order - 1, modes, tolerance, random)
 
 
-class _Comparison:
-    """The checks of one subject's first derivatives along random directions.
-
-    The second direction and the second weights are balanced so that each entry matters about as much as any other.
-    """
-
-    def __init__(
-        self, subject: Subject, modes: tuple[str, ...], directions: list[Vector], weights: Vector, tolerance: Tolerance
-    ) -> None:
-        self._subject, self._modes, self._tolerance = subject, modes, tolerance
-        self._directions, self._weights = directions, weights
-
-    def lines(self) -> list[str]:
-        """Return a line for each mode that disagrees with the differences, or with the other mode."""
-        subject, (plain, other), weights = self._subject, self._directions, self._weights
-        gradients = []
-        if "reverse" in self._modes:
-            gradients.append((weights, subject.reverse(weights)))
-            other = other * _balance(other * gradients[0][1], subject.epsilon)
-        probes = [Probe(subject, direction, self._tolerance) for direction in (plain, other)]
-        for probe in probes:
-            probe.raise_unless_settled()
-        if "reverse" in self._modes:
-            balanced = weights * _balance(weights * probes[0].value, subject.epsilon)
-            gradients.append((balanced, subject.reverse(balanced)))
-        tangents = [subject.forward(probe.direction) for probe in probes] if "forward" in self._modes else []
-        forward = self._forward_line(list(zip(probes, tangents, strict=False)))
-        reverse = self._reverse_line(probes, gradients)
-        lines = [line for line in (forward, reverse) if line is not None]
-        return lines or self._modes_line(list(zip(probes, tangents, strict=False)), gradients)
-
-    def _forward_line(self, pairs: list[tuple[Probe, Vector]]) -> str | None:
-        for probe, tangent in pairs:
-            wrong = probe.wrong(tangent)
-            if wrong.any():
-                deviation = np.where(wrong, np.nan_to_num(np.abs(tangent - probe.value), nan=np.inf), -1.0)
-                worst = np.zeros(self._subject.outputs.size)
-                worst[int(np.argmax(deviation))] = 1.0
-                return against_differences(self._suspect("forward", probe.direction, worst))
-        return None
-
-    def _reverse_line(self, probes: list[Probe], gradients: list[tuple[Vector, Vector]]) -> str | None:
-        for weights, gradient in gradients:
-            for probe in probes:
-                terms = (gradient * probe.direction)[probe.direction != 0]
-                if probe.wrong_sum(float(np.sum(terms)), weights, float(np.sum(np.abs(terms)))):
-                    return against_differences(self._suspect("reverse", probe.direction, weights))
-        return None
-
-    def _modes_line(self, pairs: list[tuple[Probe, Vector]], gradients: list[tuple[Vector, Vector]]) -> list[str]:
-        """Check ⟨u, Jv⟩ = ⟨Jᵀu, v⟩, which holds to rounding and so sees more than differences do."""
-        for weights, gradient in gradients:
-            for probe, tangent in pairs:
-                moving, compared = probe.direction != 0, weights != 0
-                pulled = gradient[moving] * probe.direction[moving]
-                pushed = weights[compared] * tangent[compared]
-                size = float(np.sum(np.abs(pulled)) + np.sum(np.abs(pushed)))
-                allowed = self._tolerance.absolute + 0.1 * self._tolerance.relative * size
-                if not abs(np.sum(pulled) - np.sum(pushed)) <= allowed:
-                    return [against_other_mode(self._suspect("reverse", probe.direction, weights))]
-        return []
-
-    def _suspect(self, mode: str, direction: Vector, weights: Vector) -> Suspect:
-        return Suspect(self._subject, mode, direction, weights, self._tolerance)
-
-
 def _directions(subject: Subject, random: np.random.Generator) -> list[Vector]:
     """Return two directions: as large as the larger of 1 and the entry, and as large as the entry."""
     size = np.where(subject.movable, np.abs(subject.point), 0.0)
-    least = subject.epsilon**0.5
-    scales = (np.maximum(size, 1.0), np.where(size > least, size, 1.0))
+    scales = (np.maximum(size, 1.0), np.where(size > 0, size, 1.0))
     return [
         np.where(subject.movable, _short_numbers(random, subject.inputs.size) * 2.0 ** np.floor(np.log2(scale)), 0.0)
         for scale in scales
@@ -194,16 +127,6 @@ def _directions(subject: Subject, random: np.random.Generator) -> list[Vector]:
 def _short_numbers(random: np.random.Generator, size: int) -> Vector:
     """Return numbers of size about 1 and either sign with so few digits that steps along them add up exactly."""
     return random.choice((-1.0, 1.0), size) * random.integers(8, 25, size) / 16
-
-
-def _balance(parts: Vector, epsilon: float) -> Vector:
-    """Return factors (powers of two, at most 1) that bring the parts of a sum to about the same size."""
-    size = np.abs(parts)
-    usable = np.isfinite(size) & (size > 0)
-    if not usable.any():
-        return np.ones_like(parts)
-    ratio = np.median(size[usable]) / np.where(usable, size, np.inf)
-    return np.where(usable, 2.0 ** np.round(np.log2(np.clip(ratio, epsilon**0.25, 1.0))), 1.0)
 
 
 def _title(subject: Subject) -> str:

@@ -24,6 +24,7 @@ class Suspect(NamedTuple):
     direction: Vector
     weights: Vector
     tolerance: Tolerance
+    rounding: float
 
 
 class _Entry(NamedTuple):
@@ -45,7 +46,7 @@ def against_differences(suspect: Suspect) -> str:
     worst: _Entry | None = None
     for place in _narrowed(suspect.direction, deviation):
         unit = _unit(suspect.direction, place)
-        probe = Probe(subject, unit, tolerance)
+        probe = Probe(subject, unit, tolerance, suspect.rounding)
         size = unit[place]
         ours = columns.column(unit)
         if ours is None:
@@ -176,5 +177,5 @@ def _kink_note(subject: Subject, direction: Vector, entry: int | Vector, size: f
     slopes = kink(subject.along(direction), entry, subject.epsilon)
     if slopes is None:
         return ""
-    left, right = slopes.left / size, slopes.right / size
+    left, right = (0.0 if abs(slope) < 1e-6 * max(map(abs, slopes)) else slope / size for slope in slopes)
     return f"; a kink (tie) near here: slope {left:.4g} to the left, {right:.4g} to the right"

@@ -32,17 +32,21 @@ class Tolerance(NamedTuple):
 class Probe:
     """Differences of a subject along a direction.
 
-    `value` and `error` have an entry for each of the subject's outputs.
+    `value` and `error` have an entry for each of the subject's outputs. `rounding` is the size of the roundings that
+    derivatives are taken to have; by default it is read off the values.
     """
 
-    def __init__(self, subject: Subject, direction: Vector, tolerance: Tolerance) -> None:
+    def __init__(
+        self, subject: Subject, direction: Vector, tolerance: Tolerance, rounding: float | None = None
+    ) -> None:
         self.subject = subject
         self.direction = direction
         self.tolerance = tolerance
         self.curve = subject.along(direction)
-        estimate = self._estimate(1.0)
-        self.value, self.error = estimate.value, estimate.error
-        self._rounding, self._step = estimate.rounding, estimate.step
+        self.estimate = self._estimate(1.0)
+        self.value, self.error = self.estimate.value, self.estimate.error
+        largest = float(np.max(np.abs(self.value), initial=0.0, where=np.isfinite(self.value)))
+        self.rounding = 64 * subject.epsilon * largest if rounding is None else rounding
 
     def _estimate(self, length: float) -> Estimate:
         curve = self.curve if length == 1 else self.subject.along(self.direction * length)
@@ -52,17 +56,22 @@ class Probe:
     def noise(self) -> Vector:
         """What rounding inside the function does to the differences: measured, and by taking them anew.
 
-        It costs as much as the differences themselves, and is asked for only where they disagree with a derivative.
+        It costs more than the differences themselves, and is asked for only where they disagree with a derivative.
         """
-        measured = np.nan_to_num(noise(self.curve, self.subject.epsilon)) / self._step
+        measured = noise(self.curve, self.subject.epsilon) / self.estimate.step
         again = [self._estimate(length).value / length for length in (23 / 32, 27 / 32, 37 / 32)]
-        return measured + np.max(np.abs(np.nan_to_num(again) - np.nan_to_num(self.value)), axis=0)
+        total: Vector = measured + np.max(np.abs(np.nan_to_num(again) - np.nan_to_num(self.value)), axis=0)
+        return total
 
-    def wrong(self, derivatives: Vector) -> np.ndarray:
+    @cached_property
+    def coarse_noise(self) -> Vector:
+        """What coarse rounding inside the function does to the differences, such as adding and taking away 10¹²."""
+        coarse: Vector = noise(self.curve, self.subject.epsilon, coarse=True) / self.estimate.step
+        return coarse
+
+    def wrong(self, derivatives: Vector) -> Any:
         """Return which of the subject's derivatives along the direction, one for each output, differ."""
-        size = np.abs(self.value)
-        rounding = 64 * self.subject.epsilon * float(np.max(size, initial=0.0))
-        allowed = self._allowed(size, self.error, rounding)
+        allowed = self._allowed(np.abs(self.value), self.error) + self.rounding
         deviation = np.abs(derivatives - self.value)
         wrong = self.subject.comparable & ~(deviation <= allowed)  # a NaN is wrong
         return wrong & ~(deviation <= allowed + 16 * self.noise) if wrong.any() else wrong
@@ -77,7 +86,8 @@ class Probe:
         """
         size = np.abs(weights)
         total = self.sum(weights)
-        allowed = self._allowed(abs(total), size @ self.error, 0.01 * math.sqrt(self.subject.epsilon) * terms)
+        rounding = 0.01 * math.sqrt(self.subject.epsilon) * terms
+        allowed = self._allowed(abs(total), size @ self.error) + rounding
         deviation = abs(derivative_of_sum - total)
         return not deviation <= allowed and not deviation <= allowed + 16 * (size @ self.noise)
 
@@ -85,25 +95,34 @@ class Probe:
         """Return what differences give for the weighted sum of outputs."""
         return float(weights @ self.value)
 
-    def _allowed(self, size: Any, error: Any, rounding: float) -> Any:
-        return self.tolerance.absolute + self.tolerance.relative * size + 4 * error + rounding
+    def _allowed(self, size: Any, error: Any) -> Any:
+        return self.tolerance.absolute + self.tolerance.relative * size + 4 * error
 
-    def raise_unless_settled(self) -> None:
-        """Raise if differences say nothing here, for another reason than rounding."""
+    @cached_property
+    def vague(self) -> Any:
+        """Which outputs differences say little about."""
         size = np.abs(self.value) + 1e-3 * np.max(np.abs(self.value), initial=0.0, where=np.isfinite(self.value))
         loose = max(1e-4, 10 * self.tolerance.relative)
-        unsettled = self.subject.comparable & ~(4 * self.error <= self.tolerance.absolute + loose * size)
-        if unsettled.any():
-            unsettled &= ~(self.error <= 16 * (self.noise + self._rounding))
-        if unsettled.any():
-            place = int(np.flatnonzero(unsettled)[0])
-            what = (
-                "are not finite near by"
-                if not math.isfinite(self.error[place])
-                else f"do not settle: {self.value[place]:.4g} ± {self.error[place]:.1g} along a random direction"
-            )
-            raise GradientCheckError(
-                f"check_gradients: differences of {self.subject.outputs.entry(place)} {what}, so there is nothing to "
-                "compare derivatives with; the function is not smooth here (a kink, a jump or the edge of its domain "
-                "is very near) or varies faster than the steps tried: choose another point, or give step="
-            )
+        return self.subject.comparable & ~(4 * self.error <= self.tolerance.absolute + loose * size)
+
+    @cached_property
+    def unsettled(self) -> Any:
+        """Which outputs differences say little about, for another reason than rounding."""
+        if not self.vague.any():
+            return self.vague
+        measured = noise(self.curve, self.subject.epsilon) / self.estimate.step
+        return self.vague & ~(self.error <= 16 * (measured + self.estimate.rounding))
+
+    def raise_unsettled(self) -> None:
+        """Raise, for an output that differences say nothing about."""
+        place = int(np.flatnonzero(self.unsettled)[0])
+        what = (
+            "are not finite near by"
+            if not math.isfinite(self.error[place])
+            else f"do not settle: {self.value[place]:.4g} ± {self.error[place]:.1g} along a random direction"
+        )
+        raise GradientCheckError(
+            f"check_gradients: differences of {self.subject.outputs.entry(place)} {what}, so there is nothing to "
+            "compare derivatives with; the function is not smooth here (a kink, a jump or the edge of its domain is "
+            "very near) or varies faster than the steps tried: choose another point, or give step="
+        )

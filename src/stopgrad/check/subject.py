@@ -129,15 +129,15 @@ class Subject:
         step = np.where(moving, direction, 0.0)
         return lambda t: self.evaluate(np.where(moving, self.point + t * step, self.point))
 
-    def forward(self, direction: Vector) -> Vector:
-        """Return the derivative along a direction, by forward mode."""
+    def forward(self, direction: Vector, leaves: Sequence[Any] | None = None) -> Vector:
+        """Return the derivative along a direction, by forward mode; at other leaves than the point's, if given."""
         tangents = self.inputs.arrays(direction)
-        derivatives = jvp(self.apply, tuple(self.inputs.leaves), tuple(tangents))[1]
+        derivatives = jvp(self.apply, tuple(leaves or self.inputs.leaves), tuple(tangents))[1]
         return self.outputs.vector(derivatives, what="forward mode's derivative")
 
-    def reverse(self, weights: Vector) -> Vector:
+    def reverse(self, weights: Vector, leaves: Sequence[Any] | None = None) -> Vector:
         """Return the gradient of the result's entries added up with these weights, by reverse mode."""
-        _, pullback = vjp(self.apply, *self.inputs.leaves)
+        _, pullback = vjp(self.apply, *(leaves or self.inputs.leaves))
         cotangents = pullback(tuple(self.outputs.arrays(weights, dual=True)))
         return self.inputs.vector(cotangents, dual=True, what="reverse mode's derivative")
 
@@ -186,4 +186,3 @@ def _as_tensor(x: Any) -> Tensor:
         return x
     value, node = coerce(x, "check_gradients: the function's result")
     return Tensor(np.asarray(value) if type(value) in PYTHON_SCALARS else value, node)
-

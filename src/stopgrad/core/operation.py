@@ -102,7 +102,7 @@ class Operation:
         # True: such zeros stay zeros at the same or moved places on the way through.
         self.passes_masks = elementwise if passes_masks is None else passes_masks
         self.fixed_arity = not isinstance(vjps, EveryInput)
-        if self.fixed_arity and differentiable:
+        if differentiable and not isinstance(vjps, EveryInput) and not isinstance(jvps, EveryInput):
             arity = len(vjps)
             self.needs = tuple(_needs(vjp, jvp, arity) for vjp, jvp in zip(vjps, jvps, strict=True))
             self.keeps = tuple(_union(self.needs, live, arity) for live in range(2**arity))
@@ -214,19 +214,21 @@ def elementwise(
 ) -> Operation:
     """Define an operation that works entry by entry, with broadcasting.
 
-    `scales[i]` is `rule(xp, t, *inputs, out, *params)` and returns t · ∂out/∂inputs[i]. As the Jacobian is diagonal, the
-    one rule serves both directions.
+    `scales[i]` is `rule(xp, t, *inputs, out, *params)` and returns t · ∂out/∂inputs[i]. As the Jacobian is diagonal,
+    the one rule serves both directions.
     """
-    return _register(Operation(
-        name,
-        kernel,
-        vjps=scales,
-        jvps=scales,
-        spec=elementwise_spec(name, kernel),
-        numpy_kernel=numpy_kernel,
-        elementwise=True,
-        masks=masks,
-    ))
+    return _register(
+        Operation(
+            name,
+            kernel,
+            vjps=scales,
+            jvps=scales,
+            spec=elementwise_spec(name, kernel),
+            numpy_kernel=numpy_kernel,
+            elementwise=True,
+            masks=masks,
+        )
+    )
 
 
 def nondifferentiable(
@@ -237,13 +239,15 @@ def nondifferentiable(
     numpy_kernel: Rule | None = None,
 ) -> Operation:
     """Define an operation whose result never carries a derivative; without `spec` it works entry by entry."""
-    return _register(Operation(
-        name,
-        kernel,
-        spec=elementwise_spec(name, kernel) if spec is None else spec,
-        numpy_kernel=numpy_kernel,
-        differentiable=False,
-    ))
+    return _register(
+        Operation(
+            name,
+            kernel,
+            spec=elementwise_spec(name, kernel) if spec is None else spec,
+            numpy_kernel=numpy_kernel,
+            differentiable=False,
+        )
+    )
 
 
 def general(
@@ -289,16 +293,18 @@ def linear(
     tensors.
     """
     forward = kernel if tangent is None else tangent
-    return _register(Operation(
-        name,
-        kernel,
-        vjps=(lambda xp, t, _x, _out, *params: adjoint(xp, t, *params),),
-        jvps=(lambda xp, t, _x, _out, *params: forward(xp, t, *params),),
-        spec=spec,
-        numpy_kernel=numpy_kernel,
-        masks=masks,
-        passes_masks=passes_masks,
-    ))
+    return _register(
+        Operation(
+            name,
+            kernel,
+            vjps=(lambda xp, t, _x, _out, *params: adjoint(xp, t, *params),),
+            jvps=(lambda xp, t, _x, _out, *params: forward(xp, t, *params),),
+            spec=spec,
+            numpy_kernel=numpy_kernel,
+            masks=masks,
+            passes_masks=passes_masks,
+        )
+    )
 
 
 def no_derivative(name: str, direction: str) -> Rule:

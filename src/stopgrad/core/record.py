@@ -69,7 +69,7 @@ def bind1(operation: Operation, x: Any, params: tuple[Any, ...] = ()) -> Tensor:
 
 
 def bind2(operation: Operation, a: Any, b: Any, params: tuple[Any, ...] = ()) -> Tensor:
-    """Apply an operation of two inputs. Same as `bind(operation, (a, b), params)`, with the usual case laid straight."""
+    """Apply an operation of two inputs. Same as `bind(operation, (a, b), params)`, the usual case laid straight."""
     if type(a) is Tensor:
         value_a = a.value
         node_a = a.node
@@ -302,7 +302,7 @@ def _unpack(operation: Operation, inputs: Sequence[Any]) -> tuple[list[Any], tup
 
 
 def _in_one_library(values: list[Any]) -> list[Any]:
-    """Return values as a rule can compute with them: beside an array of another library NumPy's become that library's."""
+    """Return values that a rule can compute with: beside an array of another library NumPy's become that library's."""
     for value in values:
         if type(value) not in NUMPY_TYPES:
             xp = namespace_of(*values)

@@ -20,7 +20,7 @@ NO_SWITCHES: Mapping[str, bool] = MappingProxyType({})
 
 
 class Level:
-    """One differentiation in progress: a `grad`, `vjp`, `jvp` or tape, from its first recorded operation to its last sweep.
+    """One differentiation in progress, a `grad`, `vjp`, `jvp` or tape: from its first recorded operation to its sweeps.
 
     `switches` maps the name of a gate to whether it stops for this level (`True`) or lets pass (`False`); a gate that
     is not named there does what it does by default.

@@ -14,6 +14,7 @@ import numpy as np
 
 from stopgrad.core.arrays import Shape, is_numpy
 from stopgrad.core.errors import DisposedError, ReadOnlyError
+from stopgrad.core.operators import Operators
 
 # Called with every new tensor while it is not empty: how `tidy` learns what was made inside it.
 creation_observers: list[Callable[[Tensor], None]] = []
@@ -31,7 +32,7 @@ class Disposed:
         )
 
 
-class Tensor:
+class Tensor(Operators):
     """An immutable array that remembers how it was computed, so that derivatives can be taken through it.
 
     Make one with `stopgrad.tensor`; operations return them. `np.asarray(t)` and `t.numpy()` give a read-only view.

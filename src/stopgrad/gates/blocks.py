@@ -50,8 +50,8 @@ class no_gradient(ContextDecorator):  # noqa: N801 - used like a function
 class frozen(ContextDecorator):  # noqa: N801 - used like a function
     """In the block the given variables are constants and keep their values; what flows through them goes on.
 
-    Reading one gives its value without a derivative path to it, assigning to it does nothing, and an optimizer leaves it
-    alone. Derivatives with respect to *other* inputs pass through the computation as ever: that is the difference
+    Reading one gives its value without a derivative path to it, assigning to it does nothing, and an optimizer leaves
+    it alone. Derivatives with respect to *other* inputs pass through the computation as ever: that is the difference
     from `stop_gradient`, which stops the path.
 
     Args:

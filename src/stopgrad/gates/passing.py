@@ -1,7 +1,7 @@
 """The gates something passes: scaled, reversed, clipped or straight through; and the one that must not be reached.
 
-Each is the identity forward, bit for bit (`straight_through` is its function, bit for bit). What passes is stated in each
-docstring; it passes the same way at every order, because the gate's rule is itself recorded in a recorded sweep.
+Each is the identity forward, bit for bit (`straight_through` is its function, bit for bit). What passes is stated in
+each docstring; it passes the same way at every order, because the gate's rule is itself recorded in a recorded sweep.
 """
 
 from __future__ import annotations
@@ -80,9 +80,7 @@ def clip_gradient(tree: Any, *, value: float | None = None, norm: float | None =
     """
     if (value is None) == (norm is None):
         raise ArgumentError("clip_gradient: give exactly one of value= and norm=")
-    operation, limit, bound = (
-        (CLIP_BY_VALUE, value, "value") if value is not None else (CLIP_BY_NORM, norm, "norm")
-    )
+    operation, limit, bound = (CLIP_BY_VALUE, value, "value") if value is not None else (CLIP_BY_NORM, norm, "norm")
     if isinstance(limit, bool) or not isinstance(limit, int | float | np.floating | np.integer):
         raise ArgumentError(f"clip_gradient: {bound} must be a number, got {limit!r}")
     if math.isnan(limit) or limit < 0:

@@ -20,7 +20,7 @@ from stopgrad.core.record import bind, coerce
 from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
 from stopgrad.gates.operations import CONDITIONAL_STOP, STOP_WHERE
-from stopgrad.primitives.selection import WHERE as where_operation
+from stopgrad.primitives.selection import WHERE
 
 
 def stop_gradient(
@@ -100,7 +100,7 @@ def _stop_leaf(x: Any, mark: Mark, mask: Any, name: str | None, level: str, open
         return _stop(tensor, mark, name, level, open)
     if level == "all" and name is None and state.gate_observer is None:
         return bind(STOP_WHERE, (tensor, mask_value))
-    return bind(where_operation, (mask_value, _stop(tensor, mark, name, level, open), tensor))
+    return bind(WHERE, (mask_value, _stop(tensor, mark, name, level, open), tensor))
 
 
 def _stop(x: Tensor, mark: Mark, name: str | None, level: str, open: bool) -> Tensor:
@@ -120,7 +120,7 @@ def _stop(x: Tensor, mark: Mark, name: str | None, level: str, open: bool) -> Te
 
 
 def _masks(where: Any, count: int, treedef: TreeDef) -> list[Any]:
-    """Return a mask (or `None`) for each leaf: `where` is a tree of masks if it has the tree's structure, else one mask."""
+    """Return a mask (or `None`) for each leaf; `where` is one mask unless it has the structure of the tree."""
     if where is None:
         return [None] * count
     masks, structure = flatten(where)

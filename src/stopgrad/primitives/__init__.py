@@ -93,6 +93,15 @@ from stopgrad.primitives.comparison import (
 )
 from stopgrad.primitives.contraction import inner, outer, tensordot
 from stopgrad.primitives.conversion import array, asarray, tensor
+from stopgrad.primitives.convolution import (
+    conv,
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv_transpose,
+    depthwise_conv2d,
+)
 from stopgrad.primitives.counting import all, any, argmax, argmin, count_nonzero
 from stopgrad.primitives.creation import (
     arange,
@@ -109,7 +118,7 @@ from stopgrad.primitives.creation import (
     zeros_like,
 )
 from stopgrad.primitives.diagonals import diag, diag_embed, diagflat, diagonal, trace, tril, triu
-from stopgrad.primitives.einsum import einsum, multi_dot, vecdot
+from stopgrad.primitives.einsum import einsum, vecdot
 from stopgrad.primitives.exponential import exp, exp2, expm1, log, log1p, log2, log10
 from stopgrad.primitives.extremes import cummax, cummin, diff
 from stopgrad.primitives.gathering import repeat, take, take_along_axis
@@ -131,6 +140,7 @@ from stopgrad.primitives.joining import (
 from stopgrad.primitives.lookup import argwhere, boolean_mask, choose, flatnonzero, nonzero, one_hot, select
 from stopgrad.primitives.normalise import log_softmax, logsumexp, softmax, standardize
 from stopgrad.primitives.padding import pad
+from stopgrad.primitives.pooling import avg_pool, global_avg_pool, global_max_pool, max_pool, resize_nearest
 from stopgrad.primitives.powers import float_power, pow, power
 from stopgrad.primitives.products import cross, dot, kron, matmul, vdot
 from stopgrad.primitives.quantiles import median, percentile, quantile
@@ -250,6 +260,7 @@ __all__ = [
     "atleast_2d",
     "atleast_3d",
     "average",
+    "avg_pool",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
@@ -269,6 +280,12 @@ __all__ = [
     "concat",
     "concatenate",
     "conj",
+    "conv",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv_transpose",
     "copysign",
     "cos",
     "cosh",
@@ -282,6 +299,7 @@ __all__ = [
     "cumulative_sum",
     "deg2rad",
     "degrees",
+    "depthwise_conv2d",
     "diag",
     "diag_embed",
     "diagflat",
@@ -326,6 +344,8 @@ __all__ = [
     "gather_nd",
     "gelu",
     "getitem",
+    "global_avg_pool",
+    "global_max_pool",
     "greater",
     "greater_equal",
     "hard_sigmoid",
@@ -369,6 +389,7 @@ __all__ = [
     "matmul",
     "matrix_transpose",
     "max",
+    "max_pool",
     "maximum",
     "mean",
     "median",
@@ -378,7 +399,6 @@ __all__ = [
     "mish",
     "mod",
     "moveaxis",
-    "multi_dot",
     "multiply",
     "multiply_no_nan",
     "nan_to_num",
@@ -415,6 +435,7 @@ __all__ = [
     "remainder",
     "repeat",
     "reshape",
+    "resize_nearest",
     "right_shift",
     "rint",
     "roll",

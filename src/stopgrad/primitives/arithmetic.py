@@ -208,7 +208,7 @@ def hypot(xp: Any, a: Any, b: Any) -> Any:
 
 def _logaddexp_share(xp: Any, t: Any, a: Any, out: Any) -> Any:
     # a - out is NaN where both are infinite: ½ each of two -inf, 1 for +inf.
-    difference = xp.where(xp.isinf(out) & (a == out), xp.where(out > 0, 0.0, -_LN2), a - out)
+    difference = xp.where(xp.isinf(out) & (a == out), xp.where(out > 0, xp.zeros_like(out), -_LN2), a - out)
     return t * xp.exp(difference)
 
 

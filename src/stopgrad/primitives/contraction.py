@@ -14,7 +14,7 @@ import numpy as np
 
 from stopgrad.core.arrays import Shape, Spec, normalize_axes, result_dtype
 from stopgrad.core.errors import ArgumentTypeError, ShapeError
-from stopgrad.core.operation import general
+from stopgrad.core.operation import Operation, general
 from stopgrad.core.record import bind2, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.arithmetic import multiply
@@ -171,7 +171,7 @@ def _contract_spec(a: Spec, b: Spec, labels_a: str, labels_b: str, labels_out: s
     return Spec(shape, result_dtype((a, b)))
 
 
-CONTRACT = general(
+CONTRACT: Operation = general(
     "contract",
     _contract,
     vjps=(

@@ -5,9 +5,9 @@
         \"\"\"Exponential, eˣ.\"\"\"
         return xp.exp(x)
 
-makes the operation "exp" (see `stopgrad.core.operation` for rules and what they keep) and a function `exp(x)` that takes
-anything tensor-like and returns a `Tensor`; the operation is its attribute `operation`. What every such function has in
-common is added to its docstring here.
+makes the operation "exp" (see `stopgrad.core.operation` for rules and what they keep) and a function `exp(x)` that
+takes anything tensor-like and returns a `Tensor`; the operation is its attribute `operation`. What every such function
+has in common is added to its docstring here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Unary(Protocol):
 
     operation: Operation
 
-    def __call__(self, x: Any, /) -> Tensor: ...
+    def __call__(self, x: Any, /) -> Tensor:
+        """Apply the operation."""
 
 
 class Binary(Protocol):
@@ -57,7 +58,8 @@ class Binary(Protocol):
 
     operation: Operation
 
-    def __call__(self, a: Any, b: Any, /) -> Tensor: ...
+    def __call__(self, a: Any, b: Any, /) -> Tensor:
+        """Apply the operation."""
 
 
 def unary(numpy_kernel: Rule | None, scale: Rule | None, *, masks: bool = False) -> Callable[[Kernel], Unary]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from stopgrad.core.arrays import Shape, Spec, normalize_axis
 from stopgrad.core.errors import ShapeError
-from stopgrad.core.operation import linear
+from stopgrad.core.operation import Operation, linear
 from stopgrad.core.record import bind1, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.inputs import to_integer, to_tensor
@@ -45,7 +45,7 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> float(sg.trace([[1.0, 2.0], [3.0, 4.0]]))
+        >>> float(sg.linalg.trace([[1.0, 2.0], [3.0, 4.0]]))
         5.0
     """
     x = to_tensor(x, "trace")
@@ -72,7 +72,9 @@ def diag(x: Any, k: int = 0) -> Tensor:
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
-        raise ShapeError(f"diag: takes a matrix or a vector, got shape {x.shape}; use diagonal or diag_embed for stacks")
+        raise ShapeError(
+            f"diag: takes a matrix or a vector, got shape {x.shape}; use diagonal or diag_embed for stacks"
+        )
     return diag_embed(x, k)
 
 
@@ -201,7 +203,7 @@ def _place_numpy(t: Any, offset: int, axis1: int, axis2: int, shape: Shape) -> A
     return out
 
 
-DIAGONAL = linear(
+DIAGONAL: Operation = linear(
     "diagonal",
     _diagonal,
     lambda xp, t, *params: run(PLACE_DIAGONAL, t, params=params),
@@ -213,7 +215,7 @@ DIAGONAL = linear(
 )
 """diagonal(x; offset, axis1, axis2, shape)"""
 
-PLACE_DIAGONAL = linear(
+PLACE_DIAGONAL: Operation = linear(
     "place_diagonal",
     _place,
     lambda xp, t, *params: run(DIAGONAL, t, params=params),

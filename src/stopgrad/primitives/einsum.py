@@ -107,7 +107,7 @@ def multi_dot(arrays: Sequence[Any]) -> Tensor:
 
     Example:
         >>> import stopgrad as sg
-        >>> sg.multi_dot([[[1.0, 2.0]], [[0.0, 1.0], [1.0, 0.0]], [[1.0], [2.0]]]).numpy()
+        >>> sg.linalg.multi_dot([[[1.0, 2.0]], [[0.0, 1.0], [1.0, 0.0]], [[1.0], [2.0]]]).numpy()
         array([[4.]])
     """
     tensors = [to_tensor(array, "multi_dot") for array in arrays]
@@ -141,7 +141,9 @@ def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[list[str], str]:
     if arrow:
         _check(subscripts, right)
         if most and "..." not in right:
-            raise ArgumentError(f"einsum: the output of {subscripts!r} must have '...', as an operand has axes under it")
+            raise ArgumentError(
+                f"einsum: the output of {subscripts!r} must have '...', as an operand has axes under it"
+            )
         output = right.replace("...", _ELLIPSIS[:most])
     else:
         counts = Counter("".join(written).replace(".", ""))
@@ -149,7 +151,9 @@ def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[list[str], str]:
     known = set("".join(labels))
     for label in output:
         if label not in known or output.count(label) > 1:
-            raise ArgumentError(f"einsum: output label {label!r} of {subscripts!r} must be in an operand, and once only")
+            raise ArgumentError(
+                f"einsum: output label {label!r} of {subscripts!r} must be in an operand, and once only"
+            )
     return labels, output
 
 
@@ -178,7 +182,8 @@ def _with_diagonals(term: _Labelled) -> _Labelled:
             second = labels.index(label, first + 1)
             if tensor.shape[first] != tensor.shape[second]:
                 raise ShapeError(
-                    f"einsum: label {label!r} is repeated in an operand of shape {tensor.shape}, but the axes differ in size"
+                    f"einsum: the axes of size {tensor.shape[first]} and {tensor.shape[second]} with the same label "
+                    f"{label!r} in one operand differ"
                 )
             tensor = diagonal(tensor, 0, first, second)
             labels = labels[:first] + labels[first + 1 : second] + labels[second + 1 :] + label

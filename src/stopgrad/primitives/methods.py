@@ -16,6 +16,7 @@ import stopgrad.primitives as p
 from stopgrad.core.errors import ArgumentTypeError, ReadOnlyError
 from stopgrad.core.record import bind2
 from stopgrad.core.tensor import Tensor
+from stopgrad.primitives import linalg
 
 _ADD, _SUBTRACT = p.add.operation, p.subtract.operation
 _MULTIPLY, _DIVIDE = p.multiply.operation, p.divide.operation
@@ -50,7 +51,7 @@ def _iterate(x: Any) -> Any:
 
 def _transposed(x: Any, *axes: Any) -> Tensor:
     if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list)):
-        return p.transpose(x, axes[0])
+        return p.transpose(x, None if axes[0] is None else tuple(axes[0]))
     return p.transpose(x, axes or None)
 
 
@@ -146,12 +147,13 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
 _RENAMED = {"amax": "max", "amin": "min", "conjugate": "conj", "true_divide": "divide", "fabs": "abs"}
 
 
-def numpy_function(name: str) -> Callable[..., Any]:
-    """Return our function for a function of NumPy's, by its name there, or raise."""
-    function: Callable[..., Any] | None = getattr(p, _RENAMED.get(name, name), None)
+def numpy_function(name: str, module: str = "numpy") -> Callable[..., Any]:
+    """Return our function for a function of NumPy's, by its name and module there, or raise."""
+    ours: Any = linalg if module == "numpy.linalg" else p
+    function: Callable[..., Any] | None = getattr(ours, _RENAMED.get(name, name), None)
     if function is None:
         raise ArgumentTypeError(
-            f"numpy.{name} is not differentiated here; apply it to t.numpy() if no gradient is to flow through it"
+            f"{module}.{name} is not differentiated here; apply it to t.numpy() if no gradient is to flow through it"
         )
     return function
 
@@ -177,12 +179,7 @@ def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs
 
 
 def _array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    name = function.__name__
-    submodule = function.__module__.rpartition(".")[2]
-    where: Any = p
-    if submodule in ("linalg", "fft") and hasattr(p, f"{submodule}_{name}"):
-        return getattr(where, f"{submodule}_{name}")(*args, **kwargs)
-    return numpy_function(name)(*args, **kwargs)
+    return numpy_function(function.__name__, function.__module__)(*args, **kwargs)
 
 
 def install(cls: type) -> None:
@@ -198,7 +195,11 @@ def install(cls: type) -> None:
 
 def _as_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function itself if Python binds it as a method, else a wrapper that it does bind."""
-    return function if hasattr(type(function), "__get__") else lambda self, *args, **kwargs: function(self, *args, **kwargs)
+    return (
+        function
+        if hasattr(type(function), "__get__")
+        else lambda self, *args, **kwargs: function(self, *args, **kwargs)
+    )
 
 
 install(Tensor)

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from stopgrad.core.arrays import Shape, Spec, normalize_axis
 from stopgrad.core.errors import ArgumentError, ShapeError
-from stopgrad.core.operation import general
+from stopgrad.core.operation import Operation, general
 from stopgrad.core.record import bind1, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.gathering import take
@@ -47,7 +48,7 @@ def _pad(xp: Any, x: Any, widths: Widths, values: Values | None, shape: Shape) -
     return on_host(xp, lambda host: _pad_numpy(host, widths, values, shape), x)
 
 
-PAD = general(
+PAD: Operation = general(
     "pad",
     _pad,
     numpy_kernel=_pad_numpy,
@@ -136,7 +137,7 @@ def _mirrored(places: np.ndarray, size: int) -> np.ndarray:
     return np.minimum(within, 2 * size - 1 - within)
 
 
-_BORDERS = {
+_BORDERS: dict[str, Callable[..., Any]] = {
     "edge": lambda places, size: np.clip(places, 0, size - 1),
     "reflect": _reflected,
     "symmetric": _mirrored,

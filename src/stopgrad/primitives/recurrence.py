@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stopgrad.core.arrays import Spec, result_dtype
-from stopgrad.core.operation import general, linear
+from stopgrad.core.operation import Operation, general, linear
 from stopgrad.core.record import run
 
 _FEW_LANES = 24
@@ -41,7 +41,7 @@ def _shift(xp: Any, x: Any, axis: int, by: int) -> Any:
     return xp.concat([x[(*before, slice(1, None))], xp.zeros_like(x[(*before, slice(0, 1))])], axis=axis)
 
 
-SHIFT = linear(
+SHIFT: Operation = linear(
     "shift",
     _shift,
     lambda xp, t, axis, by: run(SHIFT, t, params=(axis, -by)),

@@ -11,7 +11,7 @@ import numpy as np
 
 from stopgrad.core.arrays import Spec, normalize_axis
 from stopgrad.core.errors import ArgumentError
-from stopgrad.core.operation import general, linear
+from stopgrad.core.operation import Operation, general, linear
 from stopgrad.core.record import bind1, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.inputs import to_tensor
@@ -165,7 +165,7 @@ def _scan_spec(ufunc: Any) -> Any:
     return spec
 
 
-CUMULATIVE_SUM = linear(
+CUMULATIVE_SUM: Operation = linear(
     "cumulative_sum",
     lambda xp, x, axis, exclusive, reverse, dtype: _scanned(
         xp, xp.cumulative_sum, xp.zeros_like, x, axis, exclusive, reverse, dtype

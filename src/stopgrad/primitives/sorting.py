@@ -12,7 +12,7 @@ import numpy as np
 
 from stopgrad.core.arrays import Spec, normalize_axis
 from stopgrad.core.errors import ArgumentError, ShapeError
-from stopgrad.core.operation import ABSENT, general, nondifferentiable
+from stopgrad.core.operation import ABSENT, Operation, general, nondifferentiable
 from stopgrad.core.record import bind, bind1, bind2, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.gathering import take_along_axis
@@ -151,7 +151,7 @@ def unique(x: Any, *, return_inverse: bool = False, return_counts: bool = False)
     x = to_tensor(x, "unique")
     values = bind1(UNIQUE, x)
     inverse = bind2(SEARCHSORTED, values, x, ("left",)) if return_inverse or return_counts else None
-    results = [values]
+    results: list[Any] = [values]
     if return_inverse:
         results.append(inverse)
     if return_counts:
@@ -199,7 +199,7 @@ def _no_path(xp: Any, t: Any, _x: Any, _permutation: Any, _out: Any, axis: int) 
     return ABSENT
 
 
-REORDER = general(
+REORDER: Operation = general(
     "reorder",
     lambda xp, x, permutation, axis: xp.take_along_axis(x, permutation, axis=axis),
     vjps=(

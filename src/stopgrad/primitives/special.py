@@ -14,7 +14,7 @@ import numpy as np
 
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError
 from stopgrad.core.lazy import scipy_special
-from stopgrad.core.operation import elementwise
+from stopgrad.core.operation import Operation, elementwise
 from stopgrad.core.record import bind1, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.define import binary, unary
@@ -90,18 +90,6 @@ def log_ndtr(xp: Any, x: Any) -> Any:
     return on_host(xp, scipy_special().log_ndtr, x)
 
 
-@unary(_scipy("gammaln"), lambda xp, t, x, _out: t * run(digamma.operation, x))
-def gammaln(xp: Any, x: Any) -> Any:
-    """Logarithm of the absolute value of the gamma function; infinite at its poles, the integers below 1.
-
-    Example:
-        >>> import stopgrad as sg
-        >>> sg.gammaln([1.0, 5.0]).numpy()
-        array([0.        , 3.17805383])
-    """
-    return on_host(xp, scipy_special().gammaln, x)
-
-
 @unary(_scipy("psi"), lambda xp, t, x, _out: t * run(POLYGAMMA, x, params=(1,)))
 def digamma(xp: Any, x: Any) -> Any:
     """Derivative of `gammaln`; NaN at the negative integers and -inf at 0.
@@ -114,6 +102,18 @@ def digamma(xp: Any, x: Any) -> Any:
     return on_host(xp, scipy_special().psi, x)
 
 
+@unary(_scipy("gammaln"), lambda xp, t, x, _out: t * run(digamma.operation, x))
+def gammaln(xp: Any, x: Any) -> Any:
+    """Logarithm of the absolute value of the gamma function; infinite at its poles, the integers below 1.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.gammaln([1.0, 5.0]).numpy()
+        array([0.        , 3.17805383])
+    """
+    return on_host(xp, scipy_special().gammaln, x)
+
+
 lgamma = gammaln
 
 
@@ -123,7 +123,7 @@ def _polygamma_numpy(x: Any, order: int) -> Any:
     return scipy_special().polygamma(order, array).astype(array.dtype if array.dtype.kind == "f" else np.float64)
 
 
-POLYGAMMA = elementwise(
+POLYGAMMA: Operation = elementwise(
     "polygamma",
     lambda xp, x, order: on_host(xp, lambda array: _polygamma_numpy(array, order), x),
     lambda xp, t, x, _out, order: t * run(POLYGAMMA, x, params=(order + 1,)),

@@ -1,7 +1,7 @@
 """The forward sweep: tangents of targets become tangents of outputs, oldest node first.
 
-The counterpart of `stopgrad.sweeps.reverse`, over the same record and the same rules; where that sums a cotangent to its
-primal's shape, this broadcasts a tangent to its result's.
+The counterpart of `stopgrad.sweeps.reverse`, over the same record and the same rules; where that sums a cotangent to
+its primal's shape, this broadcasts a tangent to its result's.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def forward(
                 tangent = tangents.get(parent[0], ABSENT)
                 if tangent is ABSENT:
                     continue
-                passed = tangent if tangent is ZERO else operation.jvps[i](xp, tangent, *kept, *params)
+                passed: Any = tangent if tangent is ZERO else operation.jvps[i](xp, tangent, *kept, *params)
                 if passed is ABSENT:
                     continue
                 if passed is not ZERO and shape is not None:

@@ -57,7 +57,7 @@ def find_path(
         found[index] = node
         if not stops or index not in stops:
             extend(node[2])
-    nodes = []
+    nodes: list[Node] = []
     append, mark_live = nodes.append, live.add
     for index in sorted(found):
         node = found[index]

@@ -7,7 +7,9 @@ cast it to its dtype, add up what arrives by several routes, and keep masked ent
 **Masked entries.** Where an operation selects (`where`, `max`, `relu`, indexing), the entries it did not select get a
 cotangent of zero, and if the derivative behind them is infinite or NaN, zero times that would be NaN: the famous leak
 through √x in `where(x > 0, √x, 0)`. The sweep remembers which cotangents hold such zeros and keeps them zero through
-every elementwise operation whose partial depends on data.
+every elementwise operation whose partial depends on data. On raw arrays every zero of such a cotangent counts as one of
+them, since zero times a finite partial is zero anyway. A recorded sweep is differentiated again, and a cotangent that
+merely happens to be zero there has a derivative: it follows in `Selections` which entries were truly left out.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ import numpy as np
 
 import stopgrad.primitives as primitives
 from stopgrad.core.arrays import PYTHON_SCALARS, Shape, is_complex, namespace_of
+from stopgrad.core.graph import Output
 from stopgrad.core.operation import ABSENT, ZERO, Slots
 from stopgrad.core.placing import PLACE, Placed
-from stopgrad.core.record import INDEX, KEPT, PARENTS, Node, outputs_of, run
+from stopgrad.core.record import INDEX, KEPT, OPERATION, PARAMS, PARENTS, SHAPE, Node, outputs_of, run
 from stopgrad.core.state import Level, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.sweeps.path import Path
@@ -56,6 +59,7 @@ def reverse(
             xp = primitives if recorded else namespace_of(cotangent)
     results: dict[int, Any] = {}
     masked: set[int] = set()
+    selections = Selections()
     pop = cotangents.pop
     with np.errstate(all="ignore"), state.sweep(level):
         for node in reversed(path.nodes):
@@ -98,11 +102,14 @@ def reverse(
                 if passed is not ZERO:
                     if masked and index in masked:
                         if operation.singular:
-                            passed = xp.where(cotangent == 0, xp.zeros_like(passed), passed)
+                            left_out = selections.left_out(index, cotangent, passed) if recorded else cotangent == 0
+                            passed = xp.where(left_out, xp.zeros_like(passed), passed)
                         if operation.passes_masks:
                             masked.add(parent_index)
                     if operation.masks:
                         masked.add(parent_index)
+                    if recorded and masked:
+                        selections.follow(node, i, cotangent, cotangents.get(parent_index, ZERO) is ZERO)
                     shape = parent[4]
                     if shape is not None:
                         if passed.shape != shape:
@@ -114,6 +121,51 @@ def reverse(
                     passed = add(cotangents[parent_index], passed)
                 cotangents[parent_index] = passed
     return results
+
+
+class Selections:
+    """Which entries of each cotangent some selected route contributes to; for a node that is missing, all of them."""
+
+    def __init__(self) -> None:
+        self._reached: dict[int, Any] = {}
+
+    def follow(self, node: Node, i: int, cotangent: Any, is_first: bool) -> None:
+        """Note what the cotangent of a node passes to its parent i, whose first contribution this may be."""
+        index = node[PARENTS][i][INDEX]
+        reached = self._passed_on(node, i, cotangent)
+        if reached is not None and (is_first or index in self._reached):
+            self._reached[index] = reached if is_first else self._reached[index] + reached
+        else:
+            self._reached.pop(index, None)
+
+    def left_out(self, index: int, cotangent: Tensor, passed: Tensor) -> Any:
+        """Return where the cotangent passed on is to be zero: entries left out, and what became NaN from zero."""
+        cotangent, passed = _unrecorded(cotangent), _unrecorded(passed)
+        became_nan = (cotangent == 0) & (passed != passed)
+        return became_nan | (self._reached[index] == 0) if index in self._reached else became_nan
+
+    def _passed_on(self, node: Node, i: int, cotangent: Any) -> Any:
+        operation, parent = node[OPERATION], node[PARENTS][i]
+        reached = self._reached.get(node[INDEX])
+        if isinstance(cotangent, Slots) or not (operation.masks or (operation.passes_masks and reached is not None)):
+            return None
+        symbolic = type(cotangent.value) is Output
+        if reached is None:
+            reached = namespace_of(cotangent.value).ones_like(cotangent.value)
+            reached = Tensor(reached) if symbolic else reached
+        xp = primitives if symbolic else namespace_of(reached)
+        if operation.masks or not operation.elementwise:
+            kept = map(_unrecorded, node[KEPT]) if symbolic else node[KEPT]
+            moved = operation.vjps[i](xp, reached, *kept, *node[PARAMS])
+            moved = written_out(moved) if type(moved) is Placed else moved
+            reached = xp.astype(moved != 0, reached.dtype)
+        return reached if reached.shape == parent[SHAPE] else sum_to_shape(xp, reached, parent[SHAPE])
+
+
+def _unrecorded(value: Any) -> Any:
+    """Return the raw value of a tensor, or, if that is symbolic, a tensor that is not recorded."""
+    raw = value.value if isinstance(value, Tensor) else value
+    return Tensor(raw) if type(raw) is Output else raw
 
 
 def add(first: Any, second: Any) -> Any:

@@ -1,7 +1,8 @@
 """The optimizers, each in one block: its formula and source, what it keeps for a variable, and one update.
 
 θ is the value, g its gradient, α the learning rate. Defaults are TensorFlow.js's where it has them, else TensorFlow's.
-Slots are updated in place where the array library allows it; the value never is, since tensors may hold it.
+Slots are updated in place where the array library allows it; the value never is, since tensors may hold it. Products
+are taken in an order that makes few arrays.
 """
 
 from __future__ import annotations
@@ -9,10 +10,28 @@ from __future__ import annotations
 import math
 from typing import Any, Unpack
 
+import numpy as np
+
 from stopgrad.train.optimizer import Clipping, Common, Optimizer
 from stopgrad.train.schedules import Schedule
 
 Slots = tuple[Any, ...]
+
+
+def _less(value: Any, step: Any) -> Any:
+    """Return value - step, in the place of the step, which is ours alone."""
+    return np.subtract(value, step, out=step) if type(step) is np.ndarray else value - step
+
+
+def _over(step: Any, scale: Any) -> Any:
+    """Return step / scale, in the place of the scale, which is ours alone."""
+    return np.divide(step, scale, out=scale) if type(scale) is np.ndarray else step / scale
+
+
+def _weighted_square(gradient: Any, weight: float) -> Any:
+    square = gradient * gradient
+    square *= weight
+    return square
 
 
 class SGD(Optimizer):
@@ -33,11 +52,9 @@ class SGD(Optimizer):
     def __init__(self, learning_rate: float | Schedule = 0.01, **common: Unpack[Common]) -> None:
         super().__init__(learning_rate, **common)
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
-        return value - rate * gradient, slots
+        return _less(value, rate * gradient), slots
 
 
 class Momentum(Optimizer):
@@ -72,15 +89,13 @@ class Momentum(Optimizer):
         self.momentum = self._number("momentum", momentum, 0.0)
         self.use_nesterov = bool(use_nesterov)
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         (moment,) = slots
         moment *= self.momentum
         moment += gradient
         step = gradient + self.momentum * moment if self.use_nesterov else moment
-        return value - rate * step, (moment,)
+        return _less(value, rate * step), (moment,)
 
 
 class Adagrad(Optimizer):
@@ -93,6 +108,13 @@ class Adagrad(Optimizer):
         initial_accumulator_value: what a starts from.
         epsilon: ε.
         **common: `weight_decay` (added to the gradient), `clip_norm`, `clip_value`; see `Optimizer`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> w = sg.Variable(1.0)
+        >>> sg.train.Adagrad(0.1).minimize(lambda: 2 * w)
+        >>> round(float(w), 4)
+        0.9012
     """
 
     slot_names = ("accumulator",)
@@ -112,13 +134,13 @@ class Adagrad(Optimizer):
         """Return the slots of a variable that has not been updated yet."""
         return (xp.full_like(value, self.initial_accumulator_value),)
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         (accumulator,) = slots
         accumulator += gradient * gradient
-        return value - rate * gradient / xp.sqrt(accumulator + self.epsilon), (accumulator,)
+        step = _over(gradient, xp.sqrt(accumulator + self.epsilon))
+        step *= rate
+        return _less(value, step), (accumulator,)
 
 
 class Adadelta(Optimizer):
@@ -131,6 +153,13 @@ class Adadelta(Optimizer):
         rho: ρ.
         epsilon: ε.
         **common: `weight_decay` (added to the gradient), `clip_norm`, `clip_value`; see `Optimizer`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> w = sg.Variable(1.0)
+        >>> sg.train.Adadelta(1.0).minimize(lambda: 2 * w)
+        >>> round(float(w), 4)
+        0.9986
     """
 
     slot_names = ("gradients", "updates")
@@ -146,17 +175,16 @@ class Adadelta(Optimizer):
         self.rho = self._number("rho", rho, 0.0, 1.0)
         self.epsilon = self._number("epsilon", epsilon, 0.0)
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         gradients, updates = slots
         gradients *= self.rho
-        gradients += (1 - self.rho) * (gradient * gradient)
+        gradients += _weighted_square(gradient, 1 - self.rho)
         step = gradient * xp.sqrt((updates + self.epsilon) / (gradients + self.epsilon))
         updates *= self.rho
-        updates += (1 - self.rho) * (step * step)
-        return value - rate * step, (gradients, updates)
+        updates += _weighted_square(step, 1 - self.rho)
+        step *= rate
+        return _less(value, step), (gradients, updates)
 
 
 class RMSProp(Optimizer):
@@ -164,7 +192,7 @@ class RMSProp(Optimizer):
 
     v ← ρ v + (1 - ρ) g²; m ← μ m + α g / √(v + ε); θ ← θ - m. Centered: a ← ρ a + (1 - ρ) g, and v - a² stands for v
     under the root. Tieleman and Hinton, 2012, lecture 6e of "Neural Networks for Machine Learning"; centered as Graves,
-    2013, arXiv:1308.0850. As in TensorFlow ε stands under the root, and α inside the momentum.
+    2013, arXiv:1308.0850. As in TensorFlow ε is added under the root, and α stands inside the momentum.
 
     Args:
         learning_rate: a number or schedule.
@@ -173,6 +201,13 @@ class RMSProp(Optimizer):
         epsilon: ε.
         centered: divide by an estimate of the standard deviation.
         **common: `weight_decay` (added to the gradient), `clip_norm`, `clip_value`; see `Optimizer`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> w = sg.Variable(1.0)
+        >>> sg.train.RMSProp(0.1).minimize(lambda: 2 * w)
+        >>> round(float(w), 4)
+        0.6838
     """
 
     def __init__(
@@ -191,22 +226,22 @@ class RMSProp(Optimizer):
         self.centered = bool(centered)
         self.slot_names = ("mean_square", "momentum", "mean")[: 3 if self.centered else 2]
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         mean_square, moment, *means = slots
         mean_square *= self.decay
-        mean_square += (1 - self.decay) * (gradient * gradient)
+        mean_square += _weighted_square(gradient, 1 - self.decay)
         variance = mean_square + self.epsilon
         if self.centered:
             (mean,) = means
             mean *= self.decay
             mean += (1 - self.decay) * gradient
-            variance = variance - mean * mean
+            variance -= mean * mean
             means = [mean]
         moment *= self.momentum
-        moment += rate * gradient / xp.sqrt(variance)
+        step = _over(gradient, xp.sqrt(variance))
+        step *= rate
+        moment += step
         return value - moment, (mean_square, moment, *means)
 
 
@@ -224,6 +259,13 @@ class Adam(Optimizer):
         epsilon: ε.
         amsgrad: divide by the largest second moment so far.
         **common: `weight_decay` (added to the gradient), `clip_norm`, `clip_value`; see `Optimizer`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> w = sg.Variable(1.0)
+        >>> sg.train.Adam(0.1).minimize(lambda: 2 * w)
+        >>> round(float(w), 4)
+        0.9
     """
 
     def __init__(
@@ -242,23 +284,21 @@ class Adam(Optimizer):
         self.amsgrad = bool(amsgrad)
         self.slot_names = ("first_moment", "second_moment", "largest")[: 3 if self.amsgrad else 2]
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         first, second, *largest = slots
         first *= self.beta1
         first += (1 - self.beta1) * gradient
         second *= self.beta2
-        second += (1 - self.beta2) * (gradient * gradient)
+        second += _weighted_square(gradient, 1 - self.beta2)
         if self.amsgrad:
             largest = [xp.maximum(largest[0], second)]
         scale = xp.sqrt(largest[0] if self.amsgrad else second)
         scale /= math.sqrt(1 - self.beta2**count)
         scale += self.epsilon
-        step = first / scale
+        step = _over(first, scale)
         step *= rate / (1 - self.beta1**count)
-        return value - step, (first, second, *largest)
+        return _less(value, step), (first, second, *largest)
 
 
 class AdamW(Adam):
@@ -274,6 +314,13 @@ class AdamW(Adam):
         amsgrad: as for `Adam`.
         weight_decay: λ.
         **common: `clip_norm`, `clip_value`; see `Optimizer`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> w = sg.Variable(1.0)
+        >>> sg.train.AdamW(0.1, weight_decay=0.5).minimize(lambda: 2 * w)
+        >>> round(float(w), 4)
+        0.85
     """
 
     decoupled = True
@@ -291,9 +338,7 @@ class AdamW(Adam):
     ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, amsgrad, weight_decay=weight_decay, **common)
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         return super().update(xp, value * (1 - rate * self.weight_decay), gradient, slots, rate, count)
 
@@ -301,8 +346,8 @@ class AdamW(Adam):
 class Adamax(Optimizer):
     """Adam with the largest recent gradient in place of the second moment.
 
-    m ← β₁ m + (1 - β₁) g; u ← max(β₂ u, |g|); θ ← θ - α / (1 - β₁ᵗ) · m / (u + ε), t counting the variable's own updates.
-    Kingma and Ba, 2014, arXiv:1412.6980, section 7.1. For TensorFlow.js's `decay` pass the schedule
+    m ← β₁ m + (1 - β₁) g; u ← max(β₂ u, |g|); θ ← θ - α / (1 - β₁ᵗ) · m / (u + ε), t counting the variable's own
+    updates. Kingma and Ba, 2014, arXiv:1412.6980, section 7.1. For TensorFlow.js's `decay` pass the schedule
     `inverse_time_decay(rate, 1, decay)`.
 
     Args:
@@ -311,6 +356,13 @@ class Adamax(Optimizer):
         beta2: β₂.
         epsilon: ε.
         **common: `weight_decay` (added to the gradient), `clip_norm`, `clip_value`; see `Optimizer`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> w = sg.Variable(1.0)
+        >>> sg.train.Adamax(0.1).minimize(lambda: 2 * w)
+        >>> round(float(w), 4)
+        0.9
     """
 
     slot_names = ("first_moment", "largest")
@@ -328,17 +380,16 @@ class Adamax(Optimizer):
         self.beta2 = self._number("beta2", beta2, 0.0, 1.0)
         self.epsilon = self._number("epsilon", epsilon, 0.0)
 
-    def update(
-        self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int
-    ) -> tuple[Any, Slots]:
+    def update(self, xp: Any, value: Any, gradient: Any, slots: Slots, rate: float, count: int) -> tuple[Any, Slots]:
         """Return (new value, new slots)."""
         first, largest = slots
         first *= self.beta1
         first += (1 - self.beta1) * gradient
         largest *= self.beta2
         largest = xp.maximum(largest, xp.abs(gradient))
-        step = first / (largest + self.epsilon)
-        return value - (rate / (1 - self.beta1**count)) * step, (first, largest)
+        step = _over(first, largest + self.epsilon)
+        step *= rate / (1 - self.beta1**count)
+        return _less(value, step), (first, largest)
 
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {

@@ -1,7 +1,7 @@
 """Files of named arrays, in the safetensors or the npz format: data only, never code, whole or not at all.
 
 A file is written beside its place and then moved there, so what has been there stays whole if writing fails. Reading
-checks everything the file says of itself before it believes it, and a caller can look at names, shapes and dtypes before
+checks everything the file says of itself before believing it, and lets a caller look at names, shapes and dtypes before
 any array is made.
 """
 

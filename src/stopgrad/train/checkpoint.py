@@ -1,7 +1,7 @@
 """Saving a training run and taking it up again: variables, and what optimizers keep for them, bit for bit.
 
-Entries are named after the variables; those of optimizers stand below "optimizer/". Settings (learning rates, betas) are
-code and not saved. Loading checks every entry before it changes anything.
+Entries are named after the variables; those of optimizers stand below "optimizer/". Settings (learning rates, betas)
+are code and not saved. Loading checks every entry before it changes anything.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def save(path: str | os.PathLike[str], variables: Any, optimizers: Optimizers = 
         >>> import os, tempfile
         >>> import stopgrad as sg
         >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
-        >>> w = sg.Variable([1.0, 2.0])
+        >>> w = sg.Variable([1.0, 2.0], name="w")
         >>> sg.train.save(path, {"w": w})
         >>> w.assign([0.0, 0.0])
-        Variable('variable', [0., 0.], shape=(2,), dtype=float64)
+        Variable('w', [0., 0.], shape=(2,), dtype=float64)
         >>> sg.train.load(path, {"w": w})
         >>> w.numpy()
         array([1., 2.])
@@ -75,6 +75,18 @@ def load(path: str | os.PathLike[str], variables: Any, optimizers: Optimizers = 
             text names it.
         ArgumentError: a variable is frozen, or the arguments as in `save`.
         OSError: the file cannot be opened.
+
+    Example:
+        >>> import os, tempfile
+        >>> import stopgrad as sg
+        >>> path = os.path.join(tempfile.mkdtemp(), "run.npz")
+        >>> w, adam = sg.Variable(3.0, name="w"), sg.train.Adam(0.1)
+        >>> adam.minimize(lambda: w * w)
+        >>> sg.train.save(path, [w], adam)
+        >>> resumed, fresh = sg.Variable(0.0, name="w"), sg.train.Adam(0.1)
+        >>> sg.train.load(path, [resumed], fresh)
+        >>> float(resumed) == float(w), fresh.iterations
+        (True, 1)
     """
     named = _named(variables, "load")
     prefixed = _prefixed(optimizers, "load")
@@ -101,6 +113,14 @@ def load_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     Raises:
         CheckpointError: the file is damaged.
         OSError: the file cannot be opened.
+
+    Example:
+        >>> import os, tempfile
+        >>> import stopgrad as sg
+        >>> path = os.path.join(tempfile.mkdtemp(), "model.npz")
+        >>> sg.train.save(path, {"layer": {"w": sg.Variable([1.0, 2.0])}})
+        >>> sg.train.load_arrays(path)
+        {'layer/w': array([1., 2.])}
     """
     return read_arrays(path)
 
@@ -115,7 +135,9 @@ def _named(variables: Any, where: str) -> dict[str, Variable]:
             if name in named:
                 raise ArgumentError(f"{where}: two variables are named {name!r}; pass a dict with a key for each")
             if name.startswith(_OPTIMIZER):
-                raise ArgumentError(f"{where}: the name {name!r} begins with {_OPTIMIZER!r}, which is kept for optimizers")
+                raise ArgumentError(
+                    f"{where}: the name {name!r} begins with {_OPTIMIZER!r}, which is kept for optimizers"
+                )
             named[name] = one
         elif isinstance(one, Mapping):
             pending += [(f"{path}/{key}" if path else str(key), value) for key, value in one.items()]
@@ -137,7 +159,9 @@ def _prefixed(optimizers: Optimizers, where: str) -> dict[str, Optimizer]:
     given = optimizers if isinstance(optimizers, Mapping) else {"": optimizers}
     for one in given.values():
         if not isinstance(one, Optimizer):
-            raise ArgumentTypeError(f"{where}: optimizers holds a {type(one).__name__}; pass an optimizer or a dict of them")
+            raise ArgumentTypeError(
+                f"{where}: optimizers holds a {type(one).__name__}; pass an optimizer or a dict of them"
+            )
     return {f"{_OPTIMIZER}{name}/" if name else _OPTIMIZER: one for name, one in given.items()}
 
 

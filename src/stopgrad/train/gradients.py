@@ -133,8 +133,8 @@ def listed(variables: Any, where: str) -> list[Variable]:
     for one in leaves:
         if not isinstance(one, Variable):
             raise ArgumentTypeError(
-                f"{where}: variables holds a {type(one).__name__}; pass Variable objects, or use grad for the arguments "
-                "of a function"
+                f"{where}: variables holds a {type(one).__name__}; pass Variable objects, or use grad for the "
+                "arguments of a function"
             )
         if one.leaf_node is None:
             raise DTypeError(
@@ -152,9 +152,7 @@ def _checked_loss(result: Any, where: str) -> Tensor:
         raise ArgumentTypeError(f"{where}: the loss function returned a {type(result).__name__}; return one number")
     loss = to_tensor(result, f"{where}: the loss")
     if loss.shape != ():
-        raise ShapeError(
-            f"{where}: the loss must be one number, got shape {loss.shape}; reduce it with sum or mean"
-        )
+        raise ShapeError(f"{where}: the loss must be one number, got shape {loss.shape}; reduce it with sum or mean")
     if is_complex(loss.dtype) or not carries_derivative(loss.dtype):
         raise DTypeError(f"{where}: the loss is {loss.dtype}; return a real floating-point number")
     return loss

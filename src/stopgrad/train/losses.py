@@ -79,9 +79,7 @@ def absolute_difference(labels: Any, predictions: Any, weights: Any = None, redu
     return _reduced(p.abs(labels - predictions), weights, reduction, "absolute_difference")
 
 
-def cosine_distance(
-    labels: Any, predictions: Any, axis: int, weights: Any = None, reduction: Any = _DEFAULT
-) -> Tensor:
+def cosine_distance(labels: Any, predictions: Any, axis: int, weights: Any = None, reduction: Any = _DEFAULT) -> Tensor:
     """1 - Σ labels · predictions along an axis, which is kept with size 1; both are taken to be of unit length.
 
     Args:
@@ -101,11 +99,12 @@ def cosine_distance(
     """
     labels, predictions = _aligned(labels, predictions, "cosine_distance")
     axis = normalize_axis("cosine_distance", axis, len(labels.shape))
-    return _reduced(1 - p.sum(labels * predictions, axis=axis, keepdims=True), weights, reduction, "cosine_distance")
+    losses = p.subtract(1, p.sum(labels * predictions, axis=axis, keepdims=True))
+    return _reduced(losses, weights, reduction, "cosine_distance")
 
 
 def hinge_loss(labels: Any, predictions: Any, weights: Any = None, reduction: Any = _DEFAULT) -> Tensor:
-    """max(0, 1 - y · predictions), y being -1 for a label of 0 and 1 for a label of 1. At the margin the derivative is 0.
+    """max(0, 1 - y · predictions), y being -1 for a label of 0 and 1 for one of 1. At the margin the derivative is 0.
 
     Args:
         labels: 0 or 1.
@@ -146,9 +145,9 @@ def huber_loss(
         array([0.125, 2.5  ])
     """
     labels, predictions = _aligned(labels, predictions, "huber_loss")
-    error = p.abs(predictions - labels)
-    square = p.minimum(error, delta)
-    return _reduced(0.5 * (square * square) + delta * (error - square), weights, reduction, "huber_loss")
+    error: Any = p.abs(predictions - labels)
+    near: Any = p.minimum(error, delta)
+    return _reduced(0.5 * (near * near) + delta * (error - near), weights, reduction, "huber_loss")
 
 
 def log_loss(
@@ -204,7 +203,7 @@ def sigmoid_cross_entropy(
     label_smoothing: float = 0.0,
     reduction: Any = _DEFAULT,
 ) -> Tensor:
-    """-z log σ(x) - (1 - z) log(1 - σ(x)) for labels z and logits x, entry by entry: classes that do not exclude another.
+    """-z log σ(x) - (1 - z) log(1 - σ(x)) for labels z and logits x: classes that do not exclude one another.
 
     Computed as z softplus(-x) + (1 - z) softplus(x), which neither overflows nor cancels.
 
@@ -258,7 +257,7 @@ def softmax_cross_entropy(
     labels, logits = _aligned(onehot_labels, logits, "softmax_cross_entropy", "logits")
     classes = _classes(logits, "softmax_cross_entropy")
     labels = _smoothed(labels, label_smoothing, classes, "softmax_cross_entropy")
-    losses = -p.sum(labels * p.log_softmax(logits, axis=-1), axis=-1)
+    losses = p.negative(p.sum(labels * p.log_softmax(logits, axis=-1), axis=-1))
     return _reduced(losses, weights, reduction, "softmax_cross_entropy")
 
 
@@ -286,21 +285,22 @@ def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = None, 
     classes = _classes(logits, where)
     if labels.shape != logits.shape[:-1]:
         raise ShapeError(
-            f"{where}: labels have shape {labels.shape}, logits {logits.shape}; labels need the shape {logits.shape[:-1]}"
+            f"{where}: labels have shape {labels.shape}, logits {logits.shape}; labels need the shape "
+            f"{logits.shape[:-1]}"
         )
     numbers = labels.numpy()
     if numbers.dtype.kind not in "iu":
         raise ArgumentTypeError(f"{where}: labels must be integers, got {labels.dtype}")
-    if numbers.size and not (0 <= numbers.min() and numbers.max() < classes):
+    if numbers.size and (numbers.min() < 0 or numbers.max() >= classes):
         raise ArgumentError(
             f"{where}: labels must be in [0, {classes}), got values from {numbers.min()} to {numbers.max()}"
         )
     log_probabilities = p.log_softmax(_floating(logits), axis=-1)
     chosen = p.take_along_axis(log_probabilities, p.expand_dims(labels, axis=-1), axis=-1)
-    return _reduced(-p.squeeze(chosen, axis=-1), weights, reduction, where)
+    return _reduced(p.negative(p.squeeze(chosen, axis=-1)), weights, reduction, where)
 
 
-def _aligned(labels: Any, predictions: Any, where: str, what: str = "predictions") -> tuple[Tensor, Tensor]:
+def _aligned(labels: Any, predictions: Any, where: str, what: str = "predictions") -> tuple[Any, Any]:
     labels = to_tensor(labels, f"{where}: labels")
     predictions = _floating(to_tensor(predictions, f"{where}: {what}"))
     if labels.shape != predictions.shape:
@@ -320,13 +320,13 @@ def _classes(logits: Tensor, where: str) -> int:
     return logits.shape[-1]
 
 
-def _smoothed(labels: Tensor, smoothing: float, classes: int, where: str) -> Tensor:
+def _smoothed(labels: Any, smoothing: float, classes: int, where: str) -> Any:
     if not 0 <= smoothing <= 1:
         raise ArgumentError(f"{where}: label_smoothing must be in [0, 1], got {smoothing!r}")
     return labels * (1 - smoothing) + smoothing / classes if smoothing else labels
 
 
-def _reduced(losses: Tensor, weights: Any, reduction: Any, where: str) -> Tensor:
+def _reduced(losses: Any, weights: Any, reduction: Any, where: str) -> Tensor:
     reduction = _reduction(reduction, where)
     factor: Any = 1
     if weights is not None:
@@ -337,14 +337,15 @@ def _reduced(losses: Tensor, weights: Any, reduction: Any, where: str) -> Tensor
             losses = p.where(factor == 0, 0.0, losses)
         losses = losses * factor
     if reduction is Reduction.NONE:
-        return losses
+        each: Tensor = losses
+        return each
     if reduction is Reduction.SUM:
         return p.sum(losses)
     if weights is None:
         return p.mean(losses)
     repeats = math.prod(losses.shape) / max(math.prod(factor.shape), 1)
     counted = factor if reduction is Reduction.MEAN else p.astype(factor != 0, losses.dtype)
-    return p.divide_no_nan(p.sum(losses), p.sum(counted) * repeats)
+    return p.divide_no_nan(p.sum(losses), p.multiply(p.sum(counted), repeats))
 
 
 def _check_weights(weights: Tensor, losses: Tensor, where: str) -> None:

@@ -1,7 +1,7 @@
 """`Optimizer`: what all optimizers have in common, from the loss function to the updated variables and their state.
 
-An optimizer of its own says only what it keeps for a variable (`slot_names`, `start`) and what one update does (`update`);
-see `stopgrad.train.algorithms`. Law 7 is kept here, for all of them: a variable without a gradient is not looked at.
+A particular one says only what it keeps for a variable (`slot_names`, `start`) and what one update does (`update`); see
+`stopgrad.train.algorithms`. Law 7 is kept here, for all of them: a variable without a gradient is not looked at.
 """
 
 from __future__ import annotations
@@ -247,9 +247,7 @@ class Optimizer:
                 specs |= dict.fromkeys(names, Spec(tuple(kept.shape), kept.dtype))
         return specs
 
-    def prepare_state(
-        self, variables: Mapping[str, Variable], entries: Mapping[str, np.ndarray]
-    ) -> Callable[[], None]:
+    def prepare_state(self, variables: Mapping[str, Variable], entries: Mapping[str, np.ndarray]) -> Callable[[], None]:
         """Return a function that takes over what `state_entries` returned, and cannot fail.
 
         Names, shapes and dtypes of the entries must be those of `state_specs`.

@@ -6,6 +6,7 @@ An optimizer's `learning_rate` is a number or any such function; it is asked onc
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -102,7 +103,7 @@ def piecewise_constant(boundaries: Sequence[int], rates: Sequence[float]) -> Sch
         raise ArgumentError(
             f"piecewise_constant: {len(edges)} boundaries need {len(edges) + 1} rates, got {len(values)}"
         )
-    if any(second <= first for first, second in zip(edges, edges[1:], strict=False)):
+    if any(second <= first for first, second in itertools.pairwise(edges)):
         raise ArgumentError(f"piecewise_constant: boundaries must increase, got {edges}")
     return lambda step: values[bisect.bisect_left(edges, step)]
 

@@ -55,9 +55,9 @@ class Variable:
     does not change it. Every reading leads back to the same place in the record (`leaf_node`), so the gradient for a
     variable sums over all its uses, assigned to in between or not, as in TensorFlow. Assigning is not differentiated.
 
-    Inside `frozen(variable)` reading gives a constant and assigning does nothing. `trainable=False` is another thing: it
-    tells optimizers to leave the value alone, while derivatives for it can still be had. Two variables are equal keys
-    of a dict only if they are one object; `==` compares values, entry by entry.
+    Inside `frozen(variable)` reading gives a constant and assigning does nothing. `trainable=False` is another thing:
+    it tells optimizers to leave the value alone, while derivatives for it can still be had. Two variables are equal
+    keys of a dict only if they are one object; `==` compares values, entry by entry.
 
     Reading is safe from any thread; threads that assign have to agree among themselves.
 
@@ -251,14 +251,15 @@ def matching(variable: Variable, given: Any, where: str) -> Any:
         value = np.asarray(value)
     if value.shape != own.shape:
         raise ShapeError(
-            f"{what}: the variable has shape {variable.shape}, what was given {tuple(value.shape)}; reshape or reduce it"
+            f"{what}: the variable has shape {variable.shape}, what was given {tuple(value.shape)}; reshape or "
+            "reduce it"
         )
     if is_numpy(value) and not is_numpy(own):
         value = namespace_of(own).asarray(value, dtype=own.dtype if _has_no_dtype(given) else None)
     elif is_numpy(own) and not is_numpy(value):
         raise ArgumentTypeError(
-            f"{what}: the variable holds a NumPy array, what was given is a {type(value).__name__}; convert it, or make "
-            "the variable from an array of that library"
+            f"{what}: the variable holds a NumPy array, what was given is a {type(value).__name__}; convert it, or "
+            "make the variable from an array of that library"
         )
     if value.dtype != own.dtype:
         if not _has_no_dtype(given) or not np.can_cast(value.dtype, own.dtype, "same_kind"):

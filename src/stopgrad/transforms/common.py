@@ -1,4 +1,4 @@
-"""What all transforms do alike: make leaves of arguments, release results, apply the `unconnected` policy, say stops."""
+"""What all transforms do alike: make leaves of arguments, release results, apply the `unconnected` policy, stops."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Leaves:
         return [is_leaf(entry) for entry in self.entries]
 
     def collect(self, found: Mapping[int, Any], mark: Mark | None, unconnected: Unconnected, where: str) -> Any:
-        """Return the tree of derivatives; leaves that cannot have one get `None`, unconnected ones what the policy says."""
+        """Return the tree of derivatives: `None` for leaves that cannot have one, the policy for unconnected ones."""
         results: list[Any] = []
         for entry, name in zip(self.entries, self.names, strict=True):
             if is_leaf(entry):

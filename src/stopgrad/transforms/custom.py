@@ -36,7 +36,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         f: function that returns `(result, pullback)`. The result is a tensor or pytree; `pullback(*cotangents)` takes
             one cotangent for each tensor of the result and returns one for each positional argument: a tensor of its
             shape, a tree of them, or `None` where nothing is to pass. What it computes is differentiated again for
-            higher orders, and transposed for forward mode, where it must be linear in the cotangents (as a pullback is).
+            higher orders, and transposed for forward mode, where it must be linear in the cotangents (pullbacks are).
 
     Returns:
         A function with the arguments of `f` that returns its result. Values `f` gets hold of otherwise than by
@@ -78,7 +78,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 class CustomJvp(Protocol):
     """A function whose derivative is to be given with `defjvp`."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply the function."""
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Register `rule(primals, tangents) -> (result, tangent)`; returns the rule."""
@@ -133,7 +134,7 @@ def custom_jvp(f: Callable[..., Any]) -> CustomJvp:
 
     function: Any = customised
     function.defjvp = defjvp
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 class _Inputs:
@@ -190,8 +191,10 @@ def _with_rules(
     """Return the result as the outputs of one node with these rules, if any input is recorded."""
     outputs, treedef = output_tensors(result, name)
     parents = tuple(tensor.node for tensor in inputs.tensors)
-    if not state.recording or not any(type(parent) is tuple for parent in parents):
+    if not state.recording:
         return result
+    if not any(type(parent) is tuple for parent in parents):
+        return unflatten(treedef, [Tensor(output.value, mark) for output in outputs])
     out_values = [output.value for output in outputs]
     in_values = [tensor.value for tensor in inputs.tensors]
     pull_map = _remember_last(pull if pull is not None else _transpose(push, in_values))
