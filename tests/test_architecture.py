@@ -26,6 +26,7 @@ LAYERS = (
     ("primitives",),
     ("sweeps",),
     ("gates", "transforms"),
+    ("graph",),
     ("linalg", "nn", "random", "special", "control"),
     ("numpy",),
     ("train", "check", "audit"),

@@ -1,4 +1,4 @@
-"""`Graph`: a program as a list of named operations, and `Output`, the symbolic array that stands for a result in it.
+"""`BaseGraph`: a program as a list of named operations, and `Output`, the symbolic array that stands for a result in it.
 
 A tensor whose value is an `Output` computes nothing: `bind` finds it, and adds an operation to the graph instead of
 running the kernel. So tracing, the gradient builder and hand-written graphs are one mechanism, and everything that works
@@ -23,6 +23,7 @@ from stopgrad.core.errors import ArgumentError, TracedValueError
 from stopgrad.core.marks import Mark, Origin, calling_line, mark_of, merge
 from stopgrad.core.operation import Operation, nondifferentiable
 from stopgrad.core.state import next_index, state
+from stopgrad.core.tensor import Tensor
 
 
 def _refuse_kernel(xp: Any, *_: Any) -> NoReturn:
@@ -91,7 +92,7 @@ class Output:
         self.node: Any = None
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> BaseGraph:
         """The graph the operation belongs to."""
         return self.op.graph
 
@@ -119,6 +120,10 @@ class Output:
         """Return this output: it is an operand of operations."""
         return self
 
+    def __tensor__(self) -> Tensor:
+        """Return the tensor operations take this output for."""
+        return Tensor(self)
+
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         return symbolic_namespace
 
@@ -140,7 +145,7 @@ class GraphOperation:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: BaseGraph,
         name: str,
         operation: Operation,
         inputs: tuple[Any, ...],
@@ -175,14 +180,14 @@ class GraphOperation:
         return f"<operation {self.name} ({self.type})>"
 
 
-class Graph:
-    """A list of operations, each after those it depends on.
+class BaseGraph:
+    """A list of operations, each after those it depends on; users see its subclass `stopgrad.graph.Graph`.
 
     Args:
         outer: the graph around this one, if it is the body of a loop or branch.
     """
 
-    def __init__(self, outer: Graph | None = None) -> None:
+    def __init__(self, outer: BaseGraph | None = None) -> None:
         self.outer = outer
         self.operations: list[GraphOperation] = []
         # What the body uses from outside: an output of the outer graph, and the placeholder that stands for it here.
@@ -215,6 +220,13 @@ class Graph:
             yield
         finally:
             self._prefix = before
+
+    def unique_scope(self, name: str) -> str:
+        """Return a scope under the current one that no operation's name is in: `name`, `name_1`, …"""
+        full = f"{self._prefix}/{name}" if self._prefix else name
+        number = self._next_suffix.get(f"{full}/", 0)
+        self._next_suffix[f"{full}/"] = number + 1
+        return full if number == 0 else f"{full}_{number}"
 
     @property
     def prefix(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from stopgrad.core.arrays import PYTHON_SCALARS, spec_of
 from stopgrad.core.errors import ArgumentError, DTypeError, ShapeError
-from stopgrad.core.graph import PLACEHOLDER, Graph, GraphOperation, Output
+from stopgrad.core.graph import PLACEHOLDER, GraphOperation, Output
 from stopgrad.core.record import compute
 
 
@@ -39,6 +39,12 @@ def run_graph(outputs: Sequence[Any], feed: Mapping[Output, Any]) -> list[Any]:
         if type(one) is Output:
             uses[one] = uses.get(one, 0) + 1
     values = dict(feed)
+    with np.errstate(all="ignore"):  # derivatives compute with inf and NaN at entries that are then not selected
+        _run(order, values, uses)
+    return [values[one] if type(one) is Output else one for one in outputs]
+
+
+def _run(order: Sequence[GraphOperation], values: dict[Output, Any], uses: dict[Output, int]) -> None:
     for operation in order:
         if operation.operation is PLACEHOLDER:
             raise ArgumentError(f"run: {operation.outputs[0]} is needed but was not fed; name it in feed")
@@ -52,7 +58,6 @@ def run_graph(outputs: Sequence[Any], feed: Mapping[Output, Any]) -> list[Any]:
                 uses[one] -= 1
                 if not uses[one]:
                     del values[one]
-    return [values[one] if type(one) is Output else one for one in outputs]
 
 
 def checked_feed(feed: Mapping[Output, Any]) -> dict[Output, Any]:
@@ -68,8 +73,3 @@ def checked_feed(feed: Mapping[Output, Any]) -> dict[Output, Any]:
             raise DTypeError(f"run: {output.name} has dtype {output.dtype}, but was fed {spec.dtype}; cast it first")
         checked[output] = array
     return checked
-
-
-def constants_of(graph: Graph) -> dict[Output, Any]:
-    """Return the graph's constants by output, as arrays."""
-    return {one.outputs[0]: one.params[0].value for one in graph if one.type == "constant"}

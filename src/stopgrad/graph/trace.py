@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from stopgrad.core.arrays import Spec, spec_of
 from stopgrad.core.errors import ArgumentTypeError
-from stopgrad.core.graph import Graph, Output
+from stopgrad.core.graph import Output
 from stopgrad.core.pytree import TreeDef, flatten, flatten_like, unflatten
 from stopgrad.core.record import coerce
 from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
+from stopgrad.graph.building import building
+from stopgrad.graph.graph import Graph
 from stopgrad.graph.run import checked_feed, run_graph
 
 
@@ -55,17 +56,6 @@ class Traced:
 
     def __repr__(self) -> str:
         return f"<traced {self.name}: {len(self.graph)} operations>"
-
-
-@contextmanager
-def building(graph: Graph) -> Iterator[None]:
-    """Add to this graph what is computed from symbolic values in the block."""
-    before = state.graph
-    state.graph = graph
-    try:
-        yield
-    finally:
-        state.graph = before
 
 
 def trace(f: Callable[..., Any]) -> Callable[..., Traced]:
