@@ -20,7 +20,7 @@ import numpy as np
 from stopgrad.core.arrays import PYTHON_SCALARS, Shape, Spec, carries_derivative, spec_of
 from stopgrad.core.builtin import LEAF, PROJECT
 from stopgrad.core.errors import ArgumentError, TracedValueError
-from stopgrad.core.marks import Mark, Origin, calling_line, mark_of, merge
+from stopgrad.core.marks import Mark, Origin, calling_line, mark_of, mark_operation, merge
 from stopgrad.core.operation import Operation, nondifferentiable
 from stopgrad.core.state import next_index, state
 from stopgrad.core.tensor import Tensor
@@ -315,35 +315,44 @@ def emit(operation: Operation, values: Sequence[Any], params: tuple[Any, ...]) -
 
 
 def _give_nodes(added: GraphOperation) -> None:
-    """Give the outputs their nodes of the record, everything kept."""
-    operation = added.operation
+    """Give the outputs their nodes of the record, everything kept.
+
+    Every floating-point output gets one, also that of a stop or a constant, so that derivatives can be asked for there;
+    what is behind an operation without derivative appears among the parents as its mark. Other outputs get the mark.
+    """
+    operation, params = added.operation, added.params
     if operation in (PLACEHOLDER, VARIABLE):
-        (out,) = added.outputs
-        if carries_derivative(out.dtype):
-            out.node = (added.index, LEAF, (None,), (None, None), out.shape, out.dtype, ())
-        return
-    parents = tuple(one.node if type(one) is Output else None for one in added.inputs)
-    mark: Mark | None = None
-    for parent in parents:
-        mark = merge(mark, parent) if parent is not None and type(parent) is not tuple else mark
-    live = any(type(parent) is tuple for parent in parents)
-    if live and not operation.differentiable:
+        operation, params = LEAF, ()
+        parents: tuple[Any, ...] = (None,)
+        kept: tuple[Any, ...] = (None, None)
+    else:
+        parents = tuple(one.node if type(one) is Output else None for one in added.inputs)
+        kept = (*added.inputs, added.outputs[0] if added.single else added.outputs)
+    if not operation.differentiable and any(type(parent) is tuple for parent in parents):
         file, line = added.source if added.source is not None else (None, None)
-        name = added.params[0] if operation.name == "stop_gradient" else None
-        mark = merge(mark, mark_of(frozenset((Origin(operation.name, name, file, line),))))
-    if not live or not operation.differentiable:
-        for out in added.outputs:
-            out.node = mark
-        return
+        name = params[0] if operation.name == "stop_gradient" else None
+        mark = mark_of(frozenset((Origin(operation.name, name, file, line),)))
+        parents = tuple(mark if type(parent) is tuple else parent for parent in parents)
     if added.single:
         (out,) = added.outputs
-        kept = (*added.inputs, out)
-        out.node = (added.index, operation, parents, kept, out.shape, out.dtype, added.params)
+        if carries_derivative(out.dtype):
+            out.node = (added.index, operation, parents, kept, out.shape, out.dtype, params)
+        else:
+            out.node = _merged(parents, operation)
         return
-    base = (added.index, operation, parents, (*added.inputs, added.outputs), None, None, added.params)
+    base = (added.index, operation, parents, kept, None, None, params)
     for out in added.outputs:
         if carries_derivative(out.dtype):
             out.node = (next_index(), PROJECT, (base,), (None, None), out.shape, out.dtype, (out.index,))
+        else:
+            out.node = _merged(parents, operation)
+
+
+def _merged(parents: Sequence[Any], operation: Operation) -> Mark | None:
+    mark: Mark | None = None
+    for parent in parents:
+        mark = merge(mark, mark_operation(operation.name) if type(parent) is tuple else parent)
+    return mark
 
 
 class _SymbolicNamespace:
