@@ -26,6 +26,7 @@ LAYERS = (
     ("primitives",),
     ("sweeps",),
     ("gates", "transforms"),
+    ("graph",),
     ("linalg", "random", "special", "control"),
     ("nn", "numpy"),
     ("train", "check", "audit"),

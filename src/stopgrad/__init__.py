@@ -51,7 +51,8 @@ from stopgrad.transforms import (
 del trace  # noqa: F821 - the name is that of another thing here; the sum of a diagonal is linalg.trace
 
 if TYPE_CHECKING:
-    from stopgrad import check, linalg, nn, numpy, random, special, tf, train
+    from stopgrad import check, graph, linalg, nn, numpy, random, special, tf, train
+    from stopgrad.graph import trace
     from stopgrad.train import Variable
 
 __version__ = "0.1.0"
@@ -69,6 +70,7 @@ _OWN = [
     "frozen",
     "grad",
     "gradients",
+    "graph",
     "grads",
     "hessian",
     "hvp",
@@ -86,6 +88,7 @@ _OWN = [
     "stop_gradient",
     "straight_through",
     "tf",
+    "trace",
     "train",
     "value_and_grad",
     "vjp",
@@ -93,14 +96,16 @@ _OWN = [
 __all__ = [*_OWN, *(name for name in primitives.__all__ if name != "trace")]  # noqa: PLE0604
 
 # Loaded when first asked for, so that `import stopgrad` stays light.
-_SUBMODULES = frozenset(("check", "linalg", "nn", "numpy", "random", "special", "tf", "train"))
+_SUBMODULES = frozenset(("check", "graph", "linalg", "nn", "numpy", "random", "special", "tf", "train"))
+
+_LAZY = {"Variable": "stopgrad.train", "trace": "stopgrad.graph"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"stopgrad.{name}")
-    if name == "Variable":
-        return importlib.import_module("stopgrad.train").Variable
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'stopgrad' has no attribute {name!r}{_hint(name)}")
 
 
@@ -112,7 +117,6 @@ def _hint(name: str) -> str:
         "no_grad": "no_gradient",
         "stopgrad": "stop_gradient",
         "inference_mode": "no_gradient",
-        "trace": "linalg.trace for the sum of a diagonal",
         "jit": "grad and GradientTape as they are; compilation is not there yet",
     }.get(name)
     return "" if instead is None else f"; use {instead}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from stopgrad.core.arrays import Spec, result_dtype
-from stopgrad.core.operation import ABSENT, EveryInput, Slots, general
+from stopgrad.core.operation import ABSENT, EveryInput, Slots, general, nondifferentiable
 from stopgrad.core.placing import Placed
 
 LEAF = general(
@@ -27,6 +27,10 @@ PROJECT = general(
     jvps=(lambda xp, t, _outputs, _out, number: t.get(number, ABSENT),),
     spec=lambda outputs, number: outputs[number],
 )
+
+
+STOP = nondifferentiable("stop_gradient", lambda xp, x, name: x, spec=lambda x, name: x)
+"""stop_gradient(x; name): the gate as an operation of a graph. What runs eagerly needs none: its result is a constant."""
 
 
 def _stack_spec(*inputs_and_axis: Any) -> Spec:

@@ -39,6 +39,10 @@ class UnconnectedError(StopgradError, ValueError):
     """A gradient was asked for, with `unconnected="error"`, where no ungated path exists."""
 
 
+class TracedValueError(StopgradError, TypeError):
+    """Something asked for a value that is not known while the program is traced."""
+
+
 class NonDifferentiableError(StopgradError, TypeError):
     """A sweep met an operation that has no derivative in the direction it was asked for."""
 

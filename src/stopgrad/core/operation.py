@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from stopgrad.core.arrays import Spec, broadcast_shapes
+from stopgrad.core.arrays import PYTHON_SCALARS, Spec, broadcast_shapes
 from stopgrad.core.errors import NonDifferentiableError
 
 Rule = Callable[..., Any]
@@ -190,13 +190,17 @@ def elementwise_spec(name: str, kernel: Rule) -> Callable[..., Spec]:
     dtypes: dict[Any, Any] = {}
 
     def spec(*inputs_and_params: Any) -> Spec:
-        inputs = [one for one in inputs_and_params if isinstance(one, Spec)]
-        params = inputs_and_params[len(inputs) :]
-        key = (tuple(one.dtype for one in inputs), params)
+        # A Python number among the inputs counts by its type: it does not take part in promotion.
+        key = tuple(
+            one.dtype if isinstance(one, Spec) else type(one) if type(one) in PYTHON_SCALARS else one
+            for one in inputs_and_params
+        )
         if key not in dtypes:
+            examples = (np.ones((), one.dtype) if isinstance(one, Spec) else one for one in inputs_and_params)
             with np.errstate(all="ignore"):
-                dtypes[key] = kernel(np, *(np.ones((), one.dtype) for one in inputs), *params).dtype
-        return Spec(broadcast_shapes(name, *(one.shape for one in inputs)), dtypes[key])
+                dtypes[key] = kernel(np, *examples).dtype
+        shapes = (one.shape for one in inputs_and_params if isinstance(one, Spec))
+        return Spec(broadcast_shapes(name, *shapes), dtypes[key])
 
     return spec
 

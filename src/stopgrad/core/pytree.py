@@ -19,13 +19,17 @@ TreeDef = optree.PyTreeSpec
 _NAMESPACE = "stopgrad"
 
 
-def flatten(tree: Any, *, number_lists: bool = False) -> tuple[list[Any], TreeDef]:
+def flatten(
+    tree: Any, *, number_lists: bool = False, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[Any], TreeDef]:
     """Return the leaves of a tree and its structure.
 
     With `number_lists` a (nested) list of nothing but Python numbers is one leaf, as it stands for an array wherever a
-    tensor is expected; transforms read their arguments so.
+    tensor is expected; transforms read their arguments so. `is_leaf` may name further leaves.
     """
-    is_leaf = is_number_list if number_lists else None
+    if number_lists:
+        further = is_leaf
+        is_leaf = is_number_list if further is None else lambda one: is_number_list(one) or further(one)
     leaves, treedef = optree.tree_flatten(tree, is_leaf=is_leaf, namespace=_NAMESPACE)
     return leaves, treedef
 

@@ -14,14 +14,13 @@ spelled out because the star alone costs a tenth of the whole.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from stopgrad.core.arrays import NUMPY_TYPES, PYTHON_SCALARS, is_array, is_numeric, is_numpy, namespace_of
-from stopgrad.core.builtin import LEAF, PROJECT, STACK
+from stopgrad.core.builtin import LEAF, PROJECT, STACK, STOP
 from stopgrad.core.errors import (
     ArgumentTypeError,
     BoundsError,
@@ -30,15 +29,15 @@ from stopgrad.core.errors import (
     ShapeError,
     StopgradError,
 )
+from stopgrad.core.graph import Output, emit
 from stopgrad.core.marks import Mark, mark_operation, merge
 from stopgrad.core.operation import Operation
-from stopgrad.core.state import state
+from stopgrad.core.state import next_index, state
 from stopgrad.core.tensor import Disposed, Tensor, creation_observers
 
 Node = tuple[Any, ...]
 INDEX, OPERATION, PARENTS, KEPT, SHAPE, DTYPE, PARAMS = range(7)
 
-next_index = itertools.count(1).__next__
 _ndarray = np.ndarray
 _new = object.__new__  # with the two fields set, half the price of calling the class
 
@@ -161,6 +160,8 @@ def constant(operation: Operation, out: Any, parents: tuple[Any, ...]) -> Tensor
         mark = merge(mark, state.block)
         if state.gate_observer is not None:
             out = state.gate_observer("no_gradient", out, lambda now, frozen: frozen)
+        if type(out) is Output:
+            out = emit(STOP, (out,), ("no_gradient",))
     return Tensor(out, mark)
 
 
@@ -229,6 +230,8 @@ def compute(operation: Operation, values: Sequence[Any], params: tuple[Any, ...]
     """Run an operation's kernel on raw values in the namespace they belong to."""
     for value in values:
         if type(value) not in NUMPY_TYPES:
+            if any(type(one) is Output for one in values):
+                return _emitted(operation, values, params)
             xp = namespace_of(*values)
             break
     else:
@@ -237,6 +240,13 @@ def compute(operation: Operation, values: Sequence[Any], params: tuple[Any, ...]
         if xp is np:
             return operation.numpy_kernel(*values, *params)
         return operation.kernel(xp, *(_in_namespace(xp, value) for value in values), *params)
+    except Exception as error:
+        raise explain(operation, values, error) from error
+
+
+def _emitted(operation: Operation, values: Sequence[Any], params: tuple[Any, ...]) -> Any:
+    try:
+        return emit(operation, values, params)
     except Exception as error:
         raise explain(operation, values, error) from error
 

@@ -14,6 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 _level_numbers = itertools.count(1).__next__
+next_index = itertools.count(1).__next__
+"""Numbers what is recorded, in order of creation, over all threads."""
 NO_SWITCHES: Mapping[str, bool] = MappingProxyType({})
 
 
@@ -38,6 +40,8 @@ class State(threading.local):
         self.recording: bool = False
         self.levels: tuple[Level, ...] = ()
         self.sweeping_for: Level | None = None
+        # The graph operations are added to while a program is traced; `None` when operations run.
+        self.graph: Any = None
         # The mark of the innermost `no_gradient` block; every result computed inside carries it.
         self.block: Any = None
         # Variables inside a `frozen` block, by id, with the mark of that block.

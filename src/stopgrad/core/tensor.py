@@ -134,6 +134,8 @@ class Tensor(Operators):
     def __repr__(self) -> str:
         if self.is_disposed:
             return "Tensor(disposed)"
+        if getattr(self.value, "is_symbolic", False):
+            return f"Tensor({self.value})"
         text = np.array2string(self.numpy(), separator=", ", prefix="Tensor(")
         return f"Tensor({text}, shape={self.shape}, dtype={self.dtype})"
 

@@ -12,6 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from stopgrad.core.errors import ArgumentError, ShapeError
+from stopgrad.core.builtin import STOP
+from stopgrad.core.graph import Output, emit
 from stopgrad.core.marks import Mark, mark_here, merge
 from stopgrad.core.pytree import TreeDef, flatten, flatten_like, unflatten
 from stopgrad.core.record import bind, coerce
@@ -94,28 +96,27 @@ def _stop_leaf(x: Any, mark: Mark, mask: Any, name: str | None, level: str, open
             f"stop_gradient: where has shape {tuple(mask_value.shape)}, which does not broadcast to {tensor.shape}, "
             "the shape of the value it gates"
         )
-    stopped = _stop(tensor, mark, name, level, open)
-    if type(tensor.node) is not tuple or not state.recording:
-        return stopped
-    if type(stopped.node) is tuple or state.gate_observer is not None:
-        return bind(WHERE, (mask_value, stopped, tensor))
-    return bind(STOP_WHERE, (tensor, mask_value))
+    if type(tensor.value) is not Output and (type(tensor.node) is not tuple or not state.recording):
+        return _stop(tensor, mark, name, level, open)
+    if level == "all" and name is None and state.gate_observer is None:
+        return bind(STOP_WHERE, (tensor, mask_value))
+    return bind(WHERE, (mask_value, _stop(tensor, mark, name, level, open), tensor))
 
 
 def _stop(x: Tensor, mark: Mark, name: str | None, level: str, open: bool) -> Tensor:
-    node = x.node
-    if type(node) is not tuple:
-        return Tensor(x.value, merge(node, mark))
-    if not state.recording:
-        return Tensor(x.value, mark)
-    switched = name is not None and any(name in one.switches for one in state.levels)
-    inner_only = level == "innermost" and len(state.levels) > 1
-    if open or switched or inner_only:
-        return bind(CONDITIONAL_STOP, (x,), (name, not open, state.levels[-1].number if inner_only else None))
-    value = x.value
-    if state.gate_observer is not None:
+    value, node = x.value, x.node
+    symbolic = type(value) is Output
+    recorded = type(node) is tuple and state.recording
+    if recorded or symbolic:
+        switched = name is not None and any(name in one.switches for one in state.levels)
+        inner_only = level == "innermost" and len(state.levels) > 1
+        if open or switched or inner_only:
+            return bind(CONDITIONAL_STOP, (x,), (name, not open, state.levels[-1].number if inner_only else None))
+    if symbolic:
+        value = emit(STOP, (value,), (name,))
+    elif recorded and state.gate_observer is not None:
         value = state.gate_observer("stop_gradient", value, lambda now, frozen: frozen)
-    return Tensor(value, mark)
+    return Tensor(value, mark if type(node) is tuple else merge(node, mark))
 
 
 def _masks(where: Any, count: int, treedef: TreeDef) -> list[Any]:

@@ -14,6 +14,7 @@ import numpy as np
 
 import stopgrad.primitives as p
 from stopgrad.core.errors import ArgumentTypeError, ReadOnlyError
+from stopgrad.core.graph import Output
 from stopgrad.core.record import bind2
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives import linalg
@@ -203,3 +204,4 @@ def _as_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 install(Tensor)
+install(Output)

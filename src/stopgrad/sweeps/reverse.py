@@ -21,6 +21,7 @@ import numpy as np
 
 import stopgrad.primitives as primitives
 from stopgrad.core.arrays import PYTHON_SCALARS, Shape, is_complex, namespace_of
+from stopgrad.core.graph import Output
 from stopgrad.core.operation import ABSENT, ZERO, Slots
 from stopgrad.core.placing import PLACE, Placed
 from stopgrad.core.record import INDEX, KEPT, OPERATION, PARAMS, PARENTS, SHAPE, Node, outputs_of, run
@@ -139,7 +140,8 @@ class Selections:
 
     def left_out(self, index: int, cotangent: Tensor, passed: Tensor) -> Any:
         """Return where the cotangent passed on is to be zero: entries left out, and what became NaN from zero."""
-        became_nan = (cotangent.value == 0) & (passed.value != passed.value)
+        cotangent, passed = _unrecorded(cotangent), _unrecorded(passed)
+        became_nan = (cotangent == 0) & (passed != passed)
         return became_nan | (self._reached[index] == 0) if index in self._reached else became_nan
 
     def _passed_on(self, node: Node, i: int, cotangent: Any) -> Any:
@@ -147,14 +149,23 @@ class Selections:
         reached = self._reached.get(node[INDEX])
         if isinstance(cotangent, Slots) or not (operation.masks or (operation.passes_masks and reached is not None)):
             return None
+        symbolic = type(cotangent.value) is Output
         if reached is None:
             reached = namespace_of(cotangent.value).ones_like(cotangent.value)
-        xp = namespace_of(reached)
+            reached = Tensor(reached) if symbolic else reached
+        xp = primitives if symbolic else namespace_of(reached)
         if operation.masks or not operation.elementwise:
-            moved = operation.vjps[i](xp, reached, *node[KEPT], *node[PARAMS])
+            kept = map(_unrecorded, node[KEPT]) if symbolic else node[KEPT]
+            moved = operation.vjps[i](xp, reached, *kept, *node[PARAMS])
             moved = written_out(moved) if type(moved) is Placed else moved
             reached = xp.astype(moved != 0, reached.dtype)
         return reached if reached.shape == parent[SHAPE] else sum_to_shape(xp, reached, parent[SHAPE])
+
+
+def _unrecorded(value: Any) -> Any:
+    """Return the raw value of a tensor, or, if that is symbolic, a tensor that is not recorded."""
+    raw = value.value if isinstance(value, Tensor) else value
+    return Tensor(raw) if type(raw) is Output else raw
 
 
 def add(first: Any, second: Any) -> Any:

@@ -7,8 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+import stopgrad.primitives as primitives
 from stopgrad.core.arrays import PYTHON_SCALARS, carries_derivative, namespace_of
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError, DTypeError, UnconnectedError
+from stopgrad.core.graph import Output
 from stopgrad.core.marks import Mark, Origin, merge
 from stopgrad.core.operation import ABSENT, ZERO
 from stopgrad.core.pytree import TreeDef, flatten, map_leaves, paths, unflatten
@@ -166,6 +168,13 @@ def zeros_like(value: Any) -> Any:
 def ones_like(value: Any) -> Any:
     """Return ones like a raw value of any array library."""
     return namespace_of(value).ones_like(value)
+
+
+def as_seed(derivative: Tensor, like: Any) -> Any:
+    """Return a cotangent or tangent as a sweep starts with it at a value: in its dtype, raw unless recorded or traced."""
+    if derivative.dtype != like.dtype:
+        derivative = primitives.astype(derivative, like.dtype)
+    return derivative if state.recording or type(like) is Output or type(derivative.value) is Output else derivative.value
 
 
 def release(tree: Any) -> Any:

@@ -23,7 +23,7 @@ from stopgrad.core.state import Level, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.sweeps.path import find_path
 from stopgrad.sweeps.reverse import reverse
-from stopgrad.transforms.common import ones_like, output_tensors, to_tensor, zeros_like
+from stopgrad.transforms.common import as_seed, ones_like, output_tensors, to_tensor, zeros_like
 
 # Takes tensors (one for each output), gives a tensor or `None` for each input; or the other way round.
 LinearMap = Callable[[list[Tensor]], Sequence[Tensor | None]]
@@ -241,8 +241,7 @@ def _transpose(linear: LinearMap | None, like: Sequence[Any]) -> LinearMap:
             ]
         nodes = [product.node for product in products]
         path = find_path(nodes, [probe.node for probe in probes])
-        ones = [ones_like(product.value) for product in products]
-        seeds = [Tensor(one) for one in ones] if state.recording else ones
+        seeds = [as_seed(Tensor(ones_like(product.value)), product.value) for product in products]
         found = reverse(path, list(zip(nodes, seeds, strict=True)), {probe.node[INDEX] for probe in probes}, level)
         results: list[Tensor | None] = []
         for probe in probes:

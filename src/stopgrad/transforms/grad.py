@@ -17,6 +17,7 @@ from stopgrad.transforms.common import (
     Leaves,
     StopNames,
     Unconnected,
+    as_seed,
     check_unconnected,
     ones_like,
     positions,
@@ -145,10 +146,10 @@ def _value_and_grad(
         loss, aux = _split(result, has_aux, where)
         targets: list[Node] = [node for leaf in leaves for node in leaf.nodes]
         path = find_path([loss.node], targets)
-        seed = ones_like(loss.value)
+        seed = as_seed(Tensor(ones_like(loss.value)), loss.value)
         cotangents = reverse(
             path,
-            [(loss.node, Tensor(seed) if state.recording else seed)],
+            [(loss.node, seed)],
             {target[0] for target in targets},
             level,
         )

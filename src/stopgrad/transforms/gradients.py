@@ -10,19 +10,19 @@ from stopgrad.core.marks import Mark
 from stopgrad.core.operation import ABSENT
 from stopgrad.core.pytree import flatten, unflatten
 from stopgrad.core.record import INDEX, Node
-from stopgrad.core.state import Level, state
+from stopgrad.core.state import Level
 from stopgrad.core.tensor import Tensor
 from stopgrad.sweeps.path import find_path
 from stopgrad.sweeps.reverse import reverse
 from stopgrad.transforms.common import (
     Unconnected,
+    as_seed,
     check_unconnected,
     finished,
     ones_like,
     switches_of,
     to_tensor,
 )
-from stopgrad.transforms.products import as_seed
 
 
 def gradients(
@@ -102,8 +102,7 @@ def seeds_of(outputs: Sequence[Any], cotangents: Any, where: str) -> list[Any]:
     """Return a cotangent for each output, ones by default, as tensors if the sweep is to be recorded."""
     tensors = [to_tensor(one, f"{where}: target") for one in outputs]
     if cotangents is None:
-        ones = [ones_like(one.value) for one in tensors]
-        return [Tensor(one) for one in ones] if state.recording else ones
+        return [as_seed(Tensor(ones_like(one.value)), one.value) for one in tensors]
     given, _ = flatten(cotangents, number_lists=True)
     if len(given) != len(tensors):
         raise ArgumentTypeError(f"{where}: {len(given)} cotangents were given for {len(tensors)} targets")

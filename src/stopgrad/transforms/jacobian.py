@@ -22,6 +22,7 @@ from stopgrad.transforms.common import (
     Leaves,
     StopNames,
     Unconnected,
+    as_seed,
     check_unconnected,
     finished,
     output_tensors,
@@ -175,8 +176,7 @@ def _basis(x: Tensor) -> list[Any]:
     xp = namespace_of(x.value)
     size = math.prod(x.shape)
     unit = xp.eye(size, dtype=x.dtype)
-    vectors = [xp.reshape(unit[i, :], x.shape) for i in range(size)]
-    return [Tensor(vector) for vector in vectors] if state.recording else vectors
+    return [as_seed(Tensor(xp.reshape(unit[i, :], x.shape)), x.value) for i in range(size)]
 
 
 def _assembled(entries: Sequence[Any], like: Tensor, shape: tuple[int, ...]) -> Tensor:

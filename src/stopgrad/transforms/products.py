@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import stopgrad.primitives as primitives
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from stopgrad.core.operation import ABSENT
 from stopgrad.core.pytree import flatten_like, unflatten
@@ -19,6 +18,7 @@ from stopgrad.transforms.common import (
     Leaves,
     StopNames,
     Unconnected,
+    as_seed,
     check_unconnected,
     finished,
     is_leaf,
@@ -187,13 +187,6 @@ def _tangent_seeds(leaves: Leaves, tangent: Any, number: int) -> list[tuple[Any,
             raise ShapeError(f"jvp: the tangent of {name} has shape {tensor.shape}, the primal {entry.shape}")
         seeds.append((entry.node, as_seed(tensor, entry.value)))
     return seeds
-
-
-def as_seed(derivative: Tensor, like: Any) -> Any:
-    """Return a cotangent or tangent in the dtype of the value it belongs to, raw unless the sweep is to be recorded."""
-    if derivative.dtype != like.dtype:
-        derivative = primitives.astype(derivative, like.dtype)
-    return derivative if state.recording else derivative.value
 
 
 def split_aux(result: Any, has_aux: bool, where: str) -> tuple[Any, Any]:
