@@ -1,7 +1,7 @@
 """Making tensors: TensorFlow's `constant`, `zeros`, `range` …, and TensorFlow.js's `tensor`, `tensor1d`, `scalar` ….
 
-Python's numbers become float32 and int32 in the former; in the latter all numbers are float32 unless a dtype is given, as
-JavaScript has but one kind of number.
+Python's numbers become float32 and int32 in the former; in the latter all numbers are float32 unless a dtype is given,
+as JavaScript has but one kind of number.
 """
 
 from __future__ import annotations
@@ -279,7 +279,9 @@ def _converted(value: Any, dtype: Any, name: str) -> Tensor:
     if not _has_dtype(value) and made.dtype.kind in "fc" and joined([made.dtype, wanted]) != wanted:
         kind = "complex numbers" if made.dtype == complex128 else "floats"
         if made.dtype.kind != wanted.kind:
-            raise DTypeError(f"{name}: {kind} were given for dtype={wanted}; convert them with tf.cast to lose precision")
+            raise DTypeError(
+                f"{name}: {kind} were given for dtype={wanted}; convert them with tf.cast to lose precision"
+            )
     return as_tensor(value, name, wanted)
 
 
@@ -289,4 +291,3 @@ def _lowest(dtype: Any) -> Any:
 
 def _highest(dtype: Any) -> Any:
     return np.iinfo(dtype).max if dtype.kind in "iu" else math.inf
-

@@ -16,7 +16,7 @@ from stopgrad.core.pytree import map_leaves
 from stopgrad.core.record import Node
 from stopgrad.core.state import Level, state
 from stopgrad.core.tensor import Tensor
-from stopgrad.tf.memory import untracked
+from stopgrad.tf.tidying import untracked
 from stopgrad.tf.values import as_tensor, holds_tensor
 from stopgrad.train.variable import Variable, reads
 from stopgrad.transforms.common import StopNames, Unconnected, release
@@ -164,8 +164,8 @@ def stop_gradient(
 ) -> Any:
     """Return the input unchanged; no derivative passes, in any mode, at any order.
 
-    It takes a tensor, or a list, tuple or dict of them as a tree of its leaves, also where TensorFlow would stack a list
-    into one tensor; a list of numbers becomes a tensor. See `stopgrad.stop_gradient` for the further arguments.
+    It takes a tensor, or a list, tuple or dict of them as a tree of its leaves, also where TensorFlow would stack a
+    list into one tensor; a list of numbers becomes a tensor. See `stopgrad.stop_gradient` for the further arguments.
 
     Example:
         >>> import stopgrad.tf as tf
@@ -233,10 +233,10 @@ def hessians(
         for x, first in zip(sought, firsts, strict=True):
             shape = as_tensor(x, "hessians").shape
             entries = p.reshape(first, -1)
-            rows = [
-                transforms.gradients(p.getitem(entries, i), x, unconnected="zero") for i in range(entries.shape[0])
-            ]
-            results.append(p.reshape(p.stack(rows), (*shape, *shape)) if rows else p.zeros((*shape, *shape), first.dtype))
+            rows = [transforms.gradients(p.getitem(entries, i), x, unconnected="zero") for i in range(entries.shape[0])]
+            results.append(
+                p.reshape(p.stack(rows), (*shape, *shape)) if rows else p.zeros((*shape, *shape), first.dtype)
+            )
     released: list[Tensor] = release(results)
     return released
 
@@ -270,8 +270,8 @@ def custom_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     """Give a function a derivative of your own, in TensorFlow.js's form.
 
     Args:
-        f: function of tensors and, last, `save(list_of_tensors)`; it returns a dict (or an object) with "value", a tensor,
-            and "grad_func", a function `(dy, saved) -> cotangent or list of cotangents`, one for each tensor.
+        f: function of tensors and, last, `save(list_of_tensors)`; it returns a dict (or an object) with "value", a
+            tensor, and "grad_func", a function `(dy, saved) -> cotangent or list of cotangents`, one for each tensor.
 
     Returns:
         A function of the tensors.
@@ -320,4 +320,3 @@ def _policy(given: UnconnectedGradients | str, where: str) -> Unconnected:
     if given in ("none", "zero", "error"):
         return given  # type: ignore[return-value]
     raise ArgumentError(f"{where}: unconnected_gradients must be UnconnectedGradients.NONE or ZERO, got {given!r}")
-

@@ -25,9 +25,9 @@ uint32 = np.dtype(np.uint32)
 uint64 = np.dtype(np.uint64)
 complex64 = np.dtype(np.complex64)
 complex128 = np.dtype(np.complex128)
-bool = np.dtype(np.bool)
+bool = np.dtype(np.bool_)
 
-_OF_PYTHON_TYPES = {float: float32, int: int32, complex: complex128, type(True): bool}
+_OF_PYTHON_TYPES = {float: float32, int: int32, complex: complex128, np.bool_: bool}
 _OF_NAMES = {"half": float16, "double": float64}
 
 

@@ -151,9 +151,7 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     return total
 
 
-def clip_by_value(
-    t: Any, clip_value_min: Any = None, clip_value_max: Any = None, name: str | None = None
-) -> Tensor:
+def clip_by_value(t: Any, clip_value_min: Any = None, clip_value_max: Any = None, name: str | None = None) -> Tensor:
     """Bring entries to the nearest end of an interval; at and between its ends the derivative passes whole.
 
     Example:

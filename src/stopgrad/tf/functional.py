@@ -16,7 +16,7 @@ from stopgrad.core.errors import ArgumentError, ArgumentTypeError, ShapeError, U
 from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
 from stopgrad.tf.creation import js_numbers
-from stopgrad.tf.memory import Record
+from stopgrad.tf.tidying import Record
 from stopgrad.tf.values import as_tensor
 from stopgrad.train.gradients import evaluate
 from stopgrad.transforms.common import unconnected_message

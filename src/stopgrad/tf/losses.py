@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from stopgrad.core.tensor import Tensor
+from stopgrad.tf.missing import message
 from stopgrad.tf.values import as_floats, as_tensor
 from stopgrad.train import losses as ours
 
@@ -44,6 +45,12 @@ mean_squared_error = _face(ours.mean_squared_error)
 sigmoid_cross_entropy = _face(ours.sigmoid_cross_entropy)
 softmax_cross_entropy = _face(ours.softmax_cross_entropy)
 sparse_softmax_cross_entropy = _face(ours.sparse_softmax_cross_entropy)
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Say of a name that is not there what to type instead."""
+    raise AttributeError(message("tf.losses", name, __all__))
+
 
 __all__ = [
     "Reduction",

@@ -1,13 +1,14 @@
-"""`tf.nest`: nested lists, tuples, dicts and named tuples. Here `None` is a leaf, and dicts are sorted by their keys."""
+"""`tf.nest`: nested lists, tuples, dicts and named tuples. `None` is a leaf here, and dicts are sorted by key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import optree
 
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError
+from stopgrad.tf.missing import message
 
 _NAMESPACE = "stopgrad"
 
@@ -80,6 +81,11 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
 def _flatten(structure: Any) -> tuple[list[Any], Any]:
     leaves, treedef = optree.tree_flatten(structure, none_is_leaf=True, namespace=_NAMESPACE)
     return leaves, treedef
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Say of a name that is not there what to type instead."""
+    raise AttributeError(message("tf.nest", name, __all__))
 
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]

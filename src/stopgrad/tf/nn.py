@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import stopgrad.primitives as p
 from stopgrad.core.errors import ArgumentError, BoundsError, ShapeError
 from stopgrad.core.tensor import Tensor
+from stopgrad.tf.convolution import (
+    avg_pool,
+    avg_pool1d,
+    avg_pool2d,
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    depthwise_conv2d,
+    max_pool,
+    max_pool1d,
+    max_pool2d,
+    separable_conv2d,
+)
 from stopgrad.tf.dtypes import float32
 from stopgrad.tf.elementwise import tanh
 from stopgrad.tf.indexing import gather, in_top_k, top_k
+from stopgrad.tf.missing import message
 from stopgrad.tf.products import l2_normalize
 from stopgrad.tf.random import dropout_mask
 from stopgrad.tf.values import as_floats, as_tensor, axes, operands, unary
@@ -122,9 +137,7 @@ def weighted_cross_entropy_with_logits(labels: Any, logits: Any, pos_weight: Any
     return p.add(positive, p.multiply(p.subtract(1, z), p.softplus(x)))
 
 
-def softmax_cross_entropy_with_logits(
-    labels: Any, logits: Any, axis: int = -1, name: str | None = None
-) -> Tensor:
+def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
     """-Σ z log softmax(x) along an axis, for labels z that are probabilities and logits x.
 
     Derivatives go to the labels, too, if they are computed from something; stop them if they are not to.
@@ -147,15 +160,13 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     if not x.ndim or numbers.shape != x.shape[:-1]:
         raise ShapeError(f"{where}: labels of shape {numbers.shape} do not go with logits of shape {x.shape}")
     host = numbers.numpy()
-    if host.size and not (0 <= host.min() and host.max() < x.shape[-1]):
+    if host.size and not (host.min() >= 0 and host.max() < x.shape[-1]):
         raise BoundsError(f"{where}: labels must be in [0, {x.shape[-1]}), got {host.min()} to {host.max()}")
     chosen = p.take_along_axis(p.log_softmax(x, -1), p.expand_dims(numbers, -1), -1)
     return p.negative(p.squeeze(chosen, -1))
 
 
-def log_poisson_loss(
-    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
-) -> Tensor:
+def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
     """eᶜ - c · z for targets z and logarithms c of their rates; the full loss adds Stirling's log z! where z > 1."""
     c = as_floats(log_input, "log_poisson_loss")
     z = as_tensor(targets, "log_poisson_loss", c.dtype)
@@ -186,7 +197,9 @@ def batch_normalization(
 ) -> Tensor:
     """Return scale · (x - mean) / √(variance + ε) + offset; `None` for scale or offset leaves it out."""
     tensor = as_floats(x, "batch_normalization")
-    centre, spread, epsilon = (as_tensor(one, "batch_normalization", tensor.dtype) for one in (mean, variance, variance_epsilon))
+    centre, spread, epsilon = (
+        as_tensor(one, "batch_normalization", tensor.dtype) for one in (mean, variance, variance_epsilon)
+    )
     inverse = p.rsqrt(p.add(spread, epsilon))
     if scale is not None:
         inverse = p.multiply(inverse, as_tensor(scale, "batch_normalization", tensor.dtype))
@@ -201,9 +214,7 @@ def batch_norm(
     return batch_normalization(x, mean, variance, offset, scale, variance_epsilon)
 
 
-def dropout(
-    x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None
-) -> Tensor:
+def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
     """Set entries to 0 with probability `rate` and divide the others by 1 - rate.
 
     Args:
@@ -269,11 +280,24 @@ def _labels_and_logits(labels: Any, logits: Any, name: str) -> Sequence[Tensor]:
     return z, x
 
 
+def __getattr__(name: str) -> NoReturn:
+    """Say of a name that is not there what to type instead."""
+    raise AttributeError(message("tf.nn", name, __all__))
+
+
 __all__ = [
+    "avg_pool",
+    "avg_pool1d",
+    "avg_pool2d",
     "batch_norm",
     "batch_normalization",
     "bias_add",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
     "crelu",
+    "depthwise_conv2d",
     "dropout",
     "elu",
     "embedding_lookup",
@@ -285,11 +309,15 @@ __all__ = [
     "log_poisson_loss",
     "log_sigmoid",
     "log_softmax",
+    "max_pool",
+    "max_pool1d",
+    "max_pool2d",
     "moments",
     "prelu",
     "relu",
     "relu6",
     "selu",
+    "separable_conv2d",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",
     "silu",

@@ -11,7 +11,7 @@ from stopgrad.core.pytree import map_leaves
 from stopgrad.tf.values import as_tensor
 
 
-def tf_print(
+def print(
     *inputs: Any,
     output_stream: Any = None,
     summarize: int = 3,

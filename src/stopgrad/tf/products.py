@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -97,8 +96,8 @@ def norm(
 
     Args:
         tensor: real or complex.
-        ord: of vectors any positive number or infinity; "euclidean" is 2. Of matrices 1 or infinity, or "euclidean" or
-            "fro" for the root of the sum of squares.
+        ord: of vectors any number or infinity; "euclidean" is 2. Of matrices 1, 2 or infinity, or "euclidean" or "fro"
+            for the root of the sum of squares. Where a norm is 0 its gradient is 0.
         axis: an integer for vectors, a pair for matrices, `None` for all entries as one vector.
         keepdims: keep the axes, with size 1.
         name: not used.
@@ -109,28 +108,14 @@ def norm(
         (5.0, 7.0)
     """
     x, along = as_floats(tensor, "norm"), axes(axis, "norm")
-    size = p.abs(x)
-    is_matrix = isinstance(along, tuple) and len(along) == 2
-    if isinstance(along, tuple) and len(along) == 1:
-        along = along[0]
-    if ord in ("euclidean", "fro") or (ord == 2 and not is_matrix):
-        if ord == "fro" and not is_matrix:
-            raise ArgumentError("norm: ord='fro' is a norm of matrices; give the pair of axes, axis=[-2, -1]")
-        return p.sqrt(p.sum(p.square(size), axis=along, keepdims=keepdims))
-    if isinstance(ord, str) or not ord > 0:
-        raise ArgumentError(f"norm: ord must be 'euclidean', 'fro', a positive number or infinity, got {ord!r}")
-    if is_matrix:
-        return _matrix_norm(size, ord, along, keepdims)
-    if ord == np.inf:
-        return p.max(size, axis=along, keepdims=keepdims)
-    if ord == 1:
-        return p.sum(size, axis=along, keepdims=keepdims)
-    return p.power(p.sum(p.power(size, float(ord)), axis=along, keepdims=keepdims), 1.0 / float(ord))
+    if isinstance(along, tuple) and len(along) == 2:
+        return p.norm(x, "fro" if ord == "euclidean" else ord, along, keepdims)
+    if isinstance(ord, str) and ord != "euclidean":
+        raise ArgumentError(f"norm: ord={ord!r} is a norm of matrices; give the pair of axes, axis=[-2, -1]")
+    return p.vector_norm(x, axis=along, keepdims=keepdims, ord=2 if ord == "euclidean" else ord)
 
 
-def normalize(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
-) -> tuple[Tensor, Tensor]:
+def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Return a tensor divided by its norm, and the norm with its axes kept."""
     x = as_floats(tensor, "normalize")
     size = norm(x, ord, axis, keepdims=True)
@@ -149,7 +134,8 @@ def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -
 
 def trace(x: Any, name: str | None = None) -> Tensor:
     """Sum of the diagonal of the last two axes."""
-    return p.trace(as_tensor(x, "trace"), axis1=-2, axis2=-1)
+    tensor = as_tensor(x, "trace")
+    return p.astype(p.trace(tensor, axis1=-2, axis2=-1), tensor.dtype)
 
 
 def diag(diagonal: Any, name: str = "diag", k: Any = 0) -> Tensor:
@@ -192,9 +178,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     return p.cross(*operands("cross", a, b))
 
 
-def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
-) -> Tensor:
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
     """Return x / √max(Σ x², ε), the sum over axes.
 
     Example:
@@ -215,24 +199,14 @@ def _product(
     first, second = operands(name, a, b)
     if first.ndim < 2 or second.ndim < 2:
         raise ShapeError(
-            f"{name}: takes matrices (at least two axes), got shapes {first.shape} and {second.shape}; use tf.linalg.matvec, "
-            "tf.tensordot or expand_dims for vectors"
+            f"{name}: takes matrices (at least two axes), got shapes {first.shape} and {second.shape}; use "
+            "tf.linalg.matvec, tf.tensordot or expand_dims for vectors"
         )
     if transpose_a or adjoint_a:
         first = adjoint(first) if adjoint_a else p.matrix_transpose(first)
     if transpose_b or adjoint_b:
         second = adjoint(second) if adjoint_b else p.matrix_transpose(second)
     return p.matmul(first, second)
-
-
-def _matrix_norm(size: Tensor, ord: Any, along: Sequence[int], keepdims: bool) -> Tensor:
-    """Return the largest sum of a column (1) or of a row (infinity)."""
-    if ord not in (1, np.inf):
-        raise ArgumentError(f"norm: of matrices ord must be 1, infinity, 'fro' or 'euclidean', got {ord!r}")
-    rows, columns = along
-    summed, searched = (rows, columns) if ord == 1 else (columns, rows)
-    found = p.max(p.sum(size, axis=summed, keepdims=True), axis=searched, keepdims=True)
-    return found if keepdims else p.squeeze(found, (rows, columns))
 
 
 def _as_tuple(one: Any) -> tuple[int, ...]:

@@ -1,14 +1,14 @@
 """`tf.random`, and TensorFlow.js's `random_normal` …: stopgrad's generators under their names, float32 by default.
 
-The numbers are not TensorFlow's for the same seed. `set_seed` starts everything anew; a function given a `seed` of its own
-draws from a stream that belongs to that seed, and goes on with it at every call, as in TensorFlow. TensorFlow.js's
+The numbers are not TensorFlow's for the same seed. `set_seed` starts everything anew; a function given a `seed` of its
+own draws from a stream that belongs to that seed, and goes on with it at every call, as in TensorFlow. TensorFlow.js's
 functions, given a seed, return the same numbers at every call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from stopgrad.core.errors import ArgumentError, ShapeError
 from stopgrad.core.marks import mark_operation
 from stopgrad.core.tensor import Tensor
 from stopgrad.tf.dtypes import as_dtype, float32, int32, int64
+from stopgrad.tf.missing import message
 from stopgrad.tf.values import as_floats, as_tensor, integers, operands, python_int
 
 
@@ -154,9 +155,7 @@ def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: Any = None, name: 
     return _constant(np.asarray(drawn).astype(as_dtype(dtype)), "poisson")
 
 
-def categorical(
-    logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None
-) -> Tensor:
+def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
     """Return numbers of classes drawn by unnormalised log probabilities, a row of them for each row of logits.
 
     Example:
@@ -200,16 +199,12 @@ def stateless_categorical(
     return _categorical(_of_pair(seed), logits, num_samples, dtype)
 
 
-def random_normal(
-    shape: Any, mean: Any = 0.0, std_dev: Any = 1.0, dtype: Any = float32, seed: Any = None
-) -> Tensor:
+def random_normal(shape: Any, mean: Any = 0.0, std_dev: Any = 1.0, dtype: Any = float32, seed: Any = None) -> Tensor:
     """Return normal samples. Of TensorFlow.js."""
     return _normal(_js_stream(seed).normal, shape, mean, std_dev, dtype)
 
 
-def random_uniform(
-    shape: Any, minval: Any = 0, maxval: Any = 1, dtype: Any = float32, seed: Any = None
-) -> Tensor:
+def random_uniform(shape: Any, minval: Any = 0, maxval: Any = 1, dtype: Any = float32, seed: Any = None) -> Tensor:
     """Return uniform samples from minval up to but without maxval. Of TensorFlow.js."""
     return _uniform(_js_stream(seed), shape, minval, maxval, dtype)
 
@@ -221,7 +216,7 @@ def random_gamma(shape: Any, alpha: Any, beta: Any = 1, dtype: Any = float32, se
 
 
 def multinomial(logits: Any, num_samples: Any, seed: Any = None, normalized: bool = False) -> Tensor:
-    """Return int32 numbers of classes drawn by log probabilities, or by probabilities if `normalized`. Of TensorFlow.js."""
+    """Return int32 numbers of classes drawn by log probabilities (probabilities if `normalized`). Of TensorFlow.js."""
     scores = as_floats(logits, "multinomial")
     if scores.ndim not in (1, 2):
         raise ShapeError(f"multinomial: logits must have one or two axes, got shape {scores.shape}")
@@ -284,3 +279,29 @@ def _constant(drawn: np.ndarray, name: str) -> Tensor:
 def dropout_mask(shape: Sequence[int], rate: float, seed: Any) -> np.ndarray:
     """Return booleans, false with probability `rate`."""
     return np.asarray(_streams.of(seed).numpy_generator.random(tuple(shape)) >= rate)
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Say of a name that is not there what to type instead."""
+    raise AttributeError(message("tf.random", name, __all__))
+
+
+__all__ = [
+    "Generator",
+    "categorical",
+    "gamma",
+    "multinomial",
+    "normal",
+    "poisson",
+    "random_gamma",
+    "random_normal",
+    "random_uniform",
+    "set_seed",
+    "shuffle",
+    "stateless_categorical",
+    "stateless_normal",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+]

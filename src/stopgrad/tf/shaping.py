@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, n
         raise ShapeError(f"split: sizes {sizes} do not add up to {length}, the size of axis {axis}")
     ends = np.cumsum([0, *sizes]).tolist()
     before = (slice_(None),) * along
-    return [p.getitem(tensor, (*before, slice_(a, b))) for a, b in zip(ends, ends[1:], strict=False)]
+    return [p.getitem(tensor, (*before, slice_(a, b))) for a, b in pairwise(ends)]
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
@@ -216,8 +217,8 @@ def argsort(
     return p.astype(p.subtract(tensor.shape[axis] - 1, p.flip(backwards, axis)), int32)
 
 
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """Return the part of a tensor that begins at a position and has a size, -1 meaning up to the end.
+def slice(input_: Any, begin: Any, size: Any = None, name: str | None = None) -> Tensor:
+    """Return the part of a tensor that begins at a position and has a size, -1 (or no size) meaning up to the end.
 
     Example:
         >>> import stopgrad.tf as tf
@@ -226,7 +227,8 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
                [4]], dtype=int32)
     """
     tensor = as_tensor(input_, "slice")
-    starts, counts = integers(begin, "slice: begin"), integers(size, "slice: size")
+    starts = integers(begin, "slice: begin")
+    counts = (-1,) * len(starts) if size is None else integers(size, "slice: size")
     if len(starts) != len(counts) or len(starts) > tensor.ndim:
         raise ShapeError(f"slice: begin {starts} and size {counts} do not fit shape {tensor.shape}")
     index = []

@@ -6,12 +6,13 @@ They are those of `stopgrad.train`, with TensorFlow.js's way to call them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, NoReturn, Unpack
 
 from stopgrad import train as ours
 from stopgrad.core.tensor import Tensor
 from stopgrad.tf.functional import variable_grads
-from stopgrad.tf.memory import Record
+from stopgrad.tf.missing import message
+from stopgrad.tf.tidying import Record
 from stopgrad.tf.variables import variable_named
 from stopgrad.train.optimizer import Clipping, Common
 from stopgrad.train.schedules import Schedule, inverse_time_decay
@@ -63,8 +64,8 @@ class Optimizer(ours.Optimizer):
         """Make one step with given gradients.
 
         Args:
-            variable_gradients: a dict from a variable or its name to a gradient, pairs (gradient, variable), or dicts with
-                the entries "name" and "tensor". `None` for a gradient leaves the variable alone.
+            variable_gradients: a dict from a variable or its name to a gradient, pairs (gradient, variable), or dicts
+                with the entries "name" and "tensor". `None` for a gradient leaves the variable alone.
         """
         super().apply_gradients(_pairs(variable_gradients))
 
@@ -205,6 +206,11 @@ def _pairs(given: Any) -> Any:
 
 def _variable(key: Any) -> Any:
     return variable_named(key, "apply_gradients") if isinstance(key, str) else key
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Say of a name that is not there what to type instead."""
+    raise AttributeError(message("tf.train", name, __all__))
 
 
 __all__ = [

@@ -66,7 +66,7 @@ def joined(dtypes: Sequence[Any]) -> Any:
 
 
 def same_dtype(x: Tensor, dtype: Any, name: str) -> Tensor:
-    """Return a tensor that must have the dtype (`None`: any), as TensorFlow converts numbers but never casts tensors."""
+    """Return a tensor that must have the dtype (`None`: any): TensorFlow converts numbers but never casts tensors."""
     if dtype is not None and x.dtype != as_dtype(dtype):
         raise DTypeError(f"{name}: a {x.dtype} tensor was given where dtype={as_dtype(dtype)}; convert it with tf.cast")
     return x
@@ -139,7 +139,9 @@ def binary(function: Callable[..., Tensor], name: str, *, floats: bool = False) 
 
 def _named(made: Any, function: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     made.__name__ = made.__qualname__ = name
-    made.__doc__ = f"{summary_of(function)}\n\nPython floats are float32 here; otherwise see `stopgrad.{_ours(function)}`."
+    made.__doc__ = (
+        f"{summary_of(function)}\n\nPython floats are float32 here; otherwise see `stopgrad.{_ours(function)}`."
+    )
     result: Callable[..., Tensor] = made
     return result
 
@@ -196,4 +198,3 @@ def _fits(numbers: np.ndarray) -> bool:
 
 def _kind(dtype: Any) -> int:
     return _KINDS.get(dtype.kind, 2) if isinstance(dtype, np.dtype) else 2
-

@@ -18,8 +18,8 @@ _by_name: dict[str, list[weakref.ref[Variable]]] = {}
 class Variable(ours.Variable):
     """A value that training changes; float32 if it is made of Python floats.
 
-    `trainable=False` blocks updates by optimizers, not gradients; only, `GradientTape` watches such a variable when it is
-    told to. See `stopgrad.Variable`.
+    `trainable=False` blocks updates by optimizers, not gradients; only, `GradientTape` watches such a variable when it
+    is told to. See `stopgrad.Variable`.
 
     Args:
         initial_value: number, list, array or tensor, or a function without arguments that returns one.

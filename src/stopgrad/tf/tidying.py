@@ -192,8 +192,8 @@ def dispose(container: Any) -> None:
 def memory() -> Record:
     """Return how many tensors there are, and how many bytes their arrays take, shared ones counted once.
 
-    Variables count as tensors. A diagnostic: all objects of the program are looked through. Arrays that only a tape or a
-    transformation holds are not counted.
+    Variables count as tensors. A diagnostic: all objects of the program are looked through. Arrays that only a tape or
+    a transformation holds are not counted.
 
     Returns:
         `num_tensors`, `num_data_buffers`, `num_bytes`, and `unreliable`, which says whether arrays of other libraries
