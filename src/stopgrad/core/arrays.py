@@ -21,7 +21,13 @@ NUMPY_TYPES: frozenset[type] = frozenset({np.ndarray, *PYTHON_SCALARS, *_NUMPY_S
 
 
 class Spec(NamedTuple):
-    """Shape and dtype of an array."""
+    """Shape and dtype of an array.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> print(sg.Spec((2, 3), "float64"))
+        float64[2,3]
+    """
 
     shape: Shape
     dtype: Any
