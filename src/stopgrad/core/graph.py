@@ -244,6 +244,14 @@ class BaseGraph:
         self._next_suffix[full] = number + 1
         return f"{full}_{number}"
 
+    def rename(self, operation: GraphOperation, name: str) -> None:
+        """Give an operation another name, which must be free."""
+        if name in self._names:
+            raise ArgumentError(f"the graph has an operation named {name!r} already")
+        del self._names[operation.name]
+        operation.name = name
+        self._names[name] = operation
+
     def add(
         self,
         operation: Operation,

@@ -2,8 +2,12 @@
 
 from stopgrad.core.graph import Output
 from stopgrad.core.graph import GraphOperation as Operation
+from stopgrad.graph import ops
+from stopgrad.graph.building import as_output
 from stopgrad.graph.derivatives import add_gradients, add_tangents
 from stopgrad.graph.graph import Graph
+from stopgrad.graph.ops import PrimitiveOp
+from stopgrad.graph.scope import Scope
 from stopgrad.graph.trace import Traced, trace
 
-__all__ = ["Graph", "Operation", "Output", "Traced", "add_gradients", "add_tangents", "trace"]
+__all__ = ["Graph", "Operation", "Output", "PrimitiveOp", "Scope", "Traced", "add_gradients", "add_tangents", "as_output", "ops", "trace"]

@@ -10,6 +10,7 @@ from stopgrad.core.pytree import flatten, unflatten
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.building import as_output
 from stopgrad.graph.run import checked_feed, run_graph
+from stopgrad.graph.text import text_of
 
 
 class Graph(BaseGraph):
@@ -27,6 +28,9 @@ class Graph(BaseGraph):
         >>> graph.run(dx, {x: [3.0, 4.0]}).numpy()
         array([3., 4.])
     """
+
+    def __str__(self) -> str:
+        return text_of(self)
 
     def run(self, fetches: Any, feed: Mapping[Any, Any] | None = None) -> Any:
         """Return the values of fetches, as tensors in their structure.

@@ -17,6 +17,7 @@ from stopgrad.core.tensor import Tensor
 from stopgrad.graph.building import building
 from stopgrad.graph.graph import Graph
 from stopgrad.graph.run import checked_feed, run_graph
+from stopgrad.graph.text import text_of
 
 
 class Traced:
@@ -53,6 +54,9 @@ class Traced:
             feed[placeholder] = value
         values = run_graph(self.outputs, checked_feed(feed))
         return unflatten(self.out_tree, [Tensor(value) for value in values])
+
+    def __str__(self) -> str:
+        return text_of(self.graph, self.outputs)
 
     def __repr__(self) -> str:
         return f"<traced {self.name}: {len(self.graph)} operations>"
