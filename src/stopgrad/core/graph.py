@@ -266,7 +266,12 @@ class BaseGraph:
             *(one if type(one) in PYTHON_SCALARS else Spec(one.shape, one.dtype) for one in inputs), *params
         )
         added = GraphOperation(
-            self, self.unique_name(operation.name if name is None else name), operation, inputs, params, specs,
+            self,
+            self.unique_name(operation.name if name is None else name),
+            operation,
+            inputs,
+            params,
+            specs,
             calling_line() if source is None else source,
         )
         _give_nodes(added)

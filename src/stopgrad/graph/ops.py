@@ -14,9 +14,9 @@ import numpy as np
 
 import stopgrad.primitives as primitives
 from stopgrad import gates
+from stopgrad.core.arrays import Spec
 from stopgrad.core.builtin import STOP
 from stopgrad.core.errors import ArgumentError
-from stopgrad.core.arrays import Spec
 from stopgrad.core.graph import CONSTANT, PLACEHOLDER, VARIABLE, ArrayParam, GraphOperation, Output
 from stopgrad.core.operation import Operation, operations
 from stopgrad.core.record import bind
@@ -91,13 +91,9 @@ class PrimitiveOp:
         with scope.adding() as graph:
             count = len(graph)
             made = _created(cls.operation, operands, settings)
-            outputs = made if isinstance(made, tuple | list) else (made,)
-            op = as_output(outputs[0]).op
+            op = as_output(made[0] if isinstance(made, tuple | list) else made).op
             if len(graph) == count or op.graph is not graph:
-                raise ArgumentError(
-                    f"{cls.__name__}.create: no operand is in the graph; make arrays constants of it first, with "
-                    "graph.constant(array)"
-                )
+                raise ArgumentError(f"{cls.__name__}.create: its operands are not in the scope's graph")
         scope.name_last(cls.__name__, op)
         return cls(op)
 

@@ -18,8 +18,8 @@ _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-]*")
 class Scope:
     """A graph with a prefix for names, and perhaps a name for the next operation.
 
-    Op classes (`stopgrad.graph.ops`) take one as their first argument. Used as a context manager it lets plain functions
-    of the library add to the graph under its prefix.
+    Op classes (`stopgrad.graph.ops`) take one as their first argument. Used as a context manager it lets plain
+    functions of the library add to the graph under its prefix.
 
     Args:
         graph: the graph to add to.
