@@ -1,8 +1,9 @@
 """The gradient builder: derivatives of a graph as further operations of the same graph.
 
-`add_gradients` runs the reverse sweep with symbolic cotangents, so what the rules compute is added to the graph, under a
-scope of its own; `add_tangents` does the same with the forward sweep. Nothing that is there already is touched, and the
-operations added can be differentiated again. A stop's inputs count as not contributing: the path through it is absent.
+`add_gradients` runs the reverse sweep with symbolic cotangents, so what the rules compute is added to the graph, under
+a scope of its own; `add_tangents` does the same with the forward sweep. Nothing that is there already is touched, and
+the operations added can be differentiated again. A stop's inputs count as not contributing: the path through it is
+absent.
 """
 
 from __future__ import annotations
