@@ -48,7 +48,7 @@ def test_identities_hold_bit_for_bit(f, expected):
 
 
 def test_integers_are_not_made_floats():
-    after, (value,), plain = simplified(lambda x: x * 1.0, np.array([1, 2]))
+    _, (value,), plain = simplified(lambda x: x * 1.0, np.array([1, 2]))
     assert value.dtype == plain.dtype == np.float64
 
 

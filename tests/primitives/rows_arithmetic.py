@@ -93,6 +93,14 @@ ROWS = [
         torch=torch.logaddexp,
     ),
     Row(
+        "logaddexp2",
+        primitives.logaddexp2,
+        binary(ANY, OTHER),
+        binary_edges((np.array([-np.inf, -np.inf, 2000.0]), np.array([-np.inf, 1.0, -2000.0]))),
+        jax=jnp.logaddexp2,
+        torch=torch.logaddexp2,
+    ),
+    Row(
         "floor_divide",
         primitives.floor_divide,
         binary(ANY, OTHER),
@@ -137,6 +145,15 @@ ROWS = [
         binary_edges((np.array([1.0, -2.0]), np.array([-0.0, 0.0]))),
         jax=jnp.copysign,
         torch=torch.copysign,
+    ),
+    Row(
+        "nextafter",
+        primitives.nextafter,
+        binary(ANY, OTHER),
+        binary_edges(),
+        jax=jnp.nextafter,
+        torch=torch.nextafter,
+        order=0,
     ),
     Row(
         "power",

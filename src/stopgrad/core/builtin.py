@@ -30,7 +30,7 @@ PROJECT = general(
 
 
 STOP = nondifferentiable("stop_gradient", lambda xp, x, name: x, spec=lambda x, name: x)
-"""stop_gradient(x; name): the gate as an operation of a graph. What runs eagerly needs none: its result is a constant."""
+"""stop_gradient(x; name): the gate as an operation of a graph. Eager programs need none: its result is a constant."""
 
 
 def _stack_spec(*inputs_and_axis: Any) -> Spec:

@@ -1,9 +1,9 @@
-"""`BaseGraph`: a program as a list of named operations, and `Output`, the symbolic array that stands for a result in it.
+"""`BaseGraph`: a program as a list of named operations, and `Output`, the symbolic array that stands for a result.
 
 A tensor whose value is an `Output` computes nothing: `bind` finds it, and adds an operation to the graph instead of
-running the kernel. So tracing, the gradient builder and hand-written graphs are one mechanism, and everything that works
-on tensors works on symbolic ones. Each output has a node of the record, made from its operation with everything kept
-(what is symbolic takes no memory), so the sweeps run over graphs as they run over what was computed eagerly.
+running the kernel. So tracing, the gradient builder and hand-written graphs are one mechanism, and everything that
+works on tensors works on symbolic ones. Each output has a node of the record, made from its operation with everything
+kept (what is symbolic takes no memory), so the sweeps run over graphs as they run over what was computed eagerly.
 
 Inputs of an operation are outputs of the same graph, or plain Python numbers, which stay what they are because their
 type does not take part in promotion. A graph inside another (a loop's body) captures what it uses from outside.
@@ -129,9 +129,9 @@ class Output:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise TracedValueError(
-            f"the value of {self} is not known while the program is traced, but something asks for it (float(), bool(), "
-            "an `if` or `while`, np.asarray, .numpy() or printing its entries); use cond, while_loop or where for what "
-            "depends on values, or pass the value in as a constant"
+            f"the value of {self} is not known while the program is traced, but something asks for it (float(), "
+            "bool(), an `if` or `while`, np.asarray, .numpy() or printing its entries); use cond, while_loop or where "
+            "for what depends on values, or pass the value in as a constant"
         )
 
     def __repr__(self) -> str:

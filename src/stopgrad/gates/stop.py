@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from stopgrad.core.errors import ArgumentError, ShapeError
 from stopgrad.core.builtin import STOP
+from stopgrad.core.errors import ArgumentError, ShapeError
 from stopgrad.core.graph import Output, emit
 from stopgrad.core.marks import Mark, mark_here, merge
 from stopgrad.core.pytree import TreeDef, flatten, flatten_like, unflatten

@@ -29,15 +29,18 @@ from stopgrad.primitives.arithmetic import (
     copysign,
     divide,
     divide_no_nan,
+    divmod,
     fabs,
     floor_divide,
     fmod,
     hypot,
     logaddexp,
+    logaddexp2,
     mod,
     multiply,
     multiply_no_nan,
     negative,
+    nextafter,
     positive,
     reciprocal,
     remainder,
@@ -80,6 +83,8 @@ from stopgrad.primitives.comparison import (
     isfinite,
     isinf,
     isnan,
+    isneginf,
+    isposinf,
     left_shift,
     less,
     less_equal,
@@ -106,6 +111,7 @@ from stopgrad.primitives.counting import all, any, argmax, argmin, count_nonzero
 from stopgrad.primitives.creation import (
     arange,
     empty,
+    empty_like,
     eye,
     full,
     full_like,
@@ -141,11 +147,11 @@ from stopgrad.primitives.lookup import argwhere, boolean_mask, choose, flatnonze
 from stopgrad.primitives.normalise import log_softmax, logsumexp, softmax, standardize
 from stopgrad.primitives.padding import pad
 from stopgrad.primitives.pooling import avg_pool, global_avg_pool, global_max_pool, max_pool, resize_nearest
-from stopgrad.primitives.powers import float_power, pow, power
+from stopgrad.primitives.powers import float_power, ldexp, pow, power
 from stopgrad.primitives.products import cross, dot, kron, matmul, vdot
 from stopgrad.primitives.quantiles import median, percentile, quantile
 from stopgrad.primitives.reductions import amax, amin, max, mean, min, prod, sum
-from stopgrad.primitives.rounding import ceil, fix, floor, heaviside, rint, round, sign, trunc
+from stopgrad.primitives.rounding import around, ceil, fix, floor, heaviside, rint, round, sign, trunc
 from stopgrad.primitives.scans import cumprod, cumsum, cumulative_prod, cumulative_sum, logcumsumexp
 from stopgrad.primitives.scattering import (
     gather,
@@ -244,6 +250,7 @@ __all__ = [
     "argmin",
     "argsort",
     "argwhere",
+    "around",
     "array",
     "array_equal",
     "array_split",
@@ -308,11 +315,13 @@ __all__ = [
     "digamma",
     "divide",
     "divide_no_nan",
+    "divmod",
     "dot",
     "dstack",
     "einsum",
     "elu",
     "empty",
+    "empty_like",
     "entr",
     "equal",
     "erf",
@@ -363,7 +372,10 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "isneginf",
+    "isposinf",
     "kron",
+    "ldexp",
     "leaky_relu",
     "left_shift",
     "less",
@@ -378,6 +390,7 @@ __all__ = [
     "log_sigmoid",
     "log_softmax",
     "logaddexp",
+    "logaddexp2",
     "logcumsumexp",
     "logical_and",
     "logical_not",
@@ -408,6 +421,7 @@ __all__ = [
     "nansum",
     "ndtr",
     "negative",
+    "nextafter",
     "nonzero",
     "not_equal",
     "one_hot",

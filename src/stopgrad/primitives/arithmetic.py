@@ -12,6 +12,7 @@ import numpy as np
 
 from stopgrad.core.arrays import is_complex
 from stopgrad.core.operation import ZERO
+from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.define import binary, unary
 
 _LN2 = math.log(2.0)
@@ -206,10 +207,10 @@ def hypot(xp: Any, a: Any, b: Any) -> Any:
     return xp.hypot(a, b)
 
 
-def _logaddexp_share(xp: Any, t: Any, a: Any, out: Any) -> Any:
+def _logaddexp_share(xp: Any, t: Any, a: Any, out: Any, log_base: float = 1.0) -> Any:
     # a - out is NaN where both are infinite: ½ each of two -inf, 1 for +inf.
-    difference = xp.where(xp.isinf(out) & (a == out), xp.where(out > 0, xp.zeros_like(out), -_LN2), a - out)
-    return t * xp.exp(difference)
+    difference = xp.where(xp.isinf(out) & (a == out), xp.where(out > 0, xp.zeros_like(out), -_LN2 / log_base), a - out)
+    return t * xp.exp(difference * log_base)
 
 
 @binary(
@@ -228,6 +229,22 @@ def logaddexp(xp: Any, a: Any, b: Any) -> Any:
         1000.6931471805599
     """
     return xp.logaddexp(a, b)
+
+
+@binary(
+    np.logaddexp2,
+    lambda xp, t, a, _b, out: _logaddexp_share(xp, t, a, out, _LN2),
+    lambda xp, t, _a, b, out: _logaddexp_share(xp, t, b, out, _LN2),
+)
+def logaddexp2(xp: Any, a: Any, b: Any) -> Any:
+    """log₂(2ᵃ + 2ᵇ), without overflow on the way; infinities as in `logaddexp`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> float(sg.logaddexp2(2000.0, 2000.0))
+        2001.0
+    """
+    return xp.logaddexp(a * _LN2, b * _LN2) / _LN2
 
 
 @binary(np.floor_divide, lambda xp, t, _a, _b, _out: ZERO, lambda xp, t, _a, _b, _out: ZERO)
@@ -328,6 +345,30 @@ def copysign(xp: Any, a: Any, b: Any) -> Any:
         array([-1.,  2.])
     """
     return xp.copysign(a, b)
+
+
+@binary(np.nextafter)
+def nextafter(xp: Any, a: Any, b: Any) -> Any:
+    """The floating-point number next to a on the side of b. It carries no derivative.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> float(sg.nextafter(1.0, 2.0))
+        1.0000000000000002
+    """
+    return xp.nextafter(a, b)
+
+
+def divmod(a: Any, b: Any, /) -> tuple[Tensor, Tensor]:
+    """Quotient and remainder, (`floor_divide`, `remainder`).
+
+    Example:
+        >>> import stopgrad as sg
+        >>> quotient, rest = sg.divmod(7.0, 2.0)
+        >>> float(quotient), float(rest)
+        (3.0, 1.0)
+    """
+    return floor_divide(a, b), remainder(a, b)
 
 
 abs = fabs = absolute

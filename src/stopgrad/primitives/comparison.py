@@ -185,6 +185,28 @@ def signbit(xp: Any, x: Any) -> Any:
     return xp.signbit(x)
 
 
+def isposinf(x: Any, /) -> Tensor:
+    """Whether x is positive infinity.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.isposinf([float("inf"), float("-inf")]).numpy()
+        array([ True, False])
+    """
+    return logical_and(isinf(x), greater(x, 0))
+
+
+def isneginf(x: Any, /) -> Tensor:
+    """Whether x is negative infinity.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.isneginf([float("inf"), float("-inf")]).numpy()
+        array([False,  True])
+    """
+    return logical_and(isinf(x), less(x, 0))
+
+
 @binary(np.bitwise_and)
 def bitwise_and(xp: Any, a: Any, b: Any) -> Any:
     """Bits set in both of two integers; logical and of booleans.

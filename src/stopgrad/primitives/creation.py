@@ -53,6 +53,17 @@ def full_like(x: Any, /, fill_value: Any, dtype: Any = None) -> Tensor:
     return Tensor(namespace_of(value).full_like(value, number, dtype=_dtype_like(value, dtype, "full_like")))
 
 
+def empty_like(x: Any, /, dtype: Any = None) -> Tensor:
+    """Return zeros like x: a tensor cannot be written into, so there is no use for one without values.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.empty_like([3.0]).numpy()
+        array([0.])
+    """
+    return zeros_like(x, dtype)
+
+
 def zeros(shape: Any, dtype: Any = None) -> Tensor:
     """Return zeros of a shape, an integer or a tuple of them; of dtype float64 unless another is given.
 

@@ -16,7 +16,7 @@ from stopgrad.core.errors import ArgumentError
 from stopgrad.core.operation import ZERO, elementwise
 from stopgrad.core.record import bind2, coerce
 from stopgrad.core.tensor import Tensor
-from stopgrad.primitives.arithmetic import square
+from stopgrad.primitives.arithmetic import multiply, square
 from stopgrad.primitives.casting import astype
 
 
@@ -89,6 +89,17 @@ def float_power(a: Any, b: Any, /) -> Tensor:
         array([1.  , 0.5 , 0.25])
     """
     return power(_double(a), b if type(b) in (int, float) else _double(b))
+
+
+def ldexp(x: Any, exponent: Any, /) -> Tensor:
+    """x · 2ᵉ.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.ldexp([1.0, 3.0], [4, -1]).numpy()
+        array([16. ,  1.5])
+    """
+    return multiply(x, power(2.0, exponent))
 
 
 def _double(x: Any) -> Any:

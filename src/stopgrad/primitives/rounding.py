@@ -112,6 +112,8 @@ def round(x: Any, /, decimals: int = 0) -> Tensor:
     return bind1(ROUND, x, (decimals.__index__(),))
 
 
+around = round
+
 SIGN = elementwise("sign", lambda xp, x: xp.sign(x), _flat, numpy_kernel=np.sign)
 
 

@@ -226,8 +226,8 @@ def broadcast_to(x: Any, shape: int | tuple[int, ...]) -> Tensor:
         size not in (1, wanted) for size, wanted in zip(reversed(tensor.shape), reversed(target), strict=False)
     ):
         raise ShapeError(
-            f"broadcast_to: shape {tensor.shape} does not broadcast to {target}; sizes must be equal or 1, counted from the "
-            "last axis"
+            f"broadcast_to: shape {tensor.shape} does not broadcast to {target}; sizes must be equal or 1, counted "
+            "from the last axis"
         )
     return bind1(BROADCAST_TO, tensor, (target,))
 

@@ -14,7 +14,7 @@ merely happens to be zero there has a derivative: it follows in `Selections` whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np

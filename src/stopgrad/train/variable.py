@@ -17,8 +17,8 @@ import numpy as np
 from stopgrad.core.arrays import PYTHON_SCALARS, Shape, carries_derivative, is_numpy, namespace_of
 from stopgrad.core.builtin import LEAF
 from stopgrad.core.errors import ArgumentTypeError, DTypeError, ReadOnlyError, ShapeError
-from stopgrad.core.record import coerce, next_index
-from stopgrad.core.state import state
+from stopgrad.core.record import coerce
+from stopgrad.core.state import next_index, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.casting import dtype_for
 from stopgrad.primitives.methods import install

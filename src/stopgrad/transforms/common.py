@@ -171,10 +171,12 @@ def ones_like(value: Any) -> Any:
 
 
 def as_seed(derivative: Tensor, like: Any) -> Any:
-    """Return a cotangent or tangent as a sweep starts with it at a value: in its dtype, raw unless recorded or traced."""
+    """Return a cotangent or tangent as a sweep starts with it: in the value's dtype, raw unless recorded or traced."""
     if derivative.dtype != like.dtype:
         derivative = primitives.astype(derivative, like.dtype)
-    return derivative if state.recording or type(like) is Output or type(derivative.value) is Output else derivative.value
+    return (
+        derivative if state.recording or type(like) is Output or type(derivative.value) is Output else derivative.value
+    )
 
 
 def release(tree: Any) -> Any:

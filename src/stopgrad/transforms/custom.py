@@ -18,8 +18,8 @@ from stopgrad.core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from stopgrad.core.marks import Mark, mark_here
 from stopgrad.core.operation import ABSENT, ZERO, EveryInput, Operation, Slots
 from stopgrad.core.pytree import TreeDef, flatten, unflatten
-from stopgrad.core.record import INDEX, leaf, next_index
-from stopgrad.core.state import Level, state
+from stopgrad.core.record import INDEX, leaf
+from stopgrad.core.state import Level, next_index, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.sweeps.path import find_path
 from stopgrad.sweeps.reverse import reverse

@@ -15,8 +15,8 @@ from stopgrad.core.arrays import carries_derivative
 from stopgrad.core.errors import ArgumentTypeError, DTypeError, TapeError
 from stopgrad.core.operation import ABSENT
 from stopgrad.core.pytree import flatten, unflatten
-from stopgrad.core.record import INDEX, Node, leaf, next_index
-from stopgrad.core.state import Level, state
+from stopgrad.core.record import INDEX, Node, leaf
+from stopgrad.core.state import Level, next_index, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.sweeps.path import find_path
 from stopgrad.sweeps.reverse import reverse
