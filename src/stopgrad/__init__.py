@@ -48,8 +48,6 @@ from stopgrad.transforms import (
     vjp,
 )
 
-del trace  # noqa: F821 - the name is that of another thing here; the sum of a diagonal is linalg.trace
-
 if TYPE_CHECKING:
     from stopgrad import check, graph, linalg, nn, numpy, random, special, tf, train
     from stopgrad.graph import trace
@@ -93,7 +91,7 @@ _OWN = [
     "value_and_grad",
     "vjp",
 ]
-__all__ = [*_OWN, *(name for name in primitives.__all__ if name != "trace")]  # noqa: PLE0604
+__all__ = [*_OWN, *primitives.__all__]  # noqa: PLE0604
 
 # Loaded when first asked for, so that `import stopgrad` stays light.
 _SUBMODULES = frozenset(("check", "graph", "linalg", "nn", "numpy", "random", "special", "tf", "train"))

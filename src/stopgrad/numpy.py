@@ -14,6 +14,7 @@ from stopgrad import linalg, random
 from stopgrad.core.tensor import Tensor as ndarray  # noqa: N813 - NumPy's name for it
 from stopgrad.primitives import *  # noqa: F403 - the list is primitives.__all__
 from stopgrad.primitives import __all__ as _operations
+from stopgrad.primitives.linalg import trace
 
 e, euler_gamma, inf, nan, newaxis, pi = (
     _numpy.e,
@@ -54,6 +55,7 @@ __all__ = [  # noqa: PLE0604
     "pi",
     "random",
     "result_type",
+    "trace",
     "uint8",
     "uint16",
     "uint32",

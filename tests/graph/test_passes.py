@@ -32,7 +32,7 @@ def simplified(f, *args, passes=None):
         (lambda x: x + (-0.0), ["placeholder"]),
         (lambda x: x + 0.0, ["placeholder", "add"]),
         (lambda x: x - (-0.0), ["placeholder", "subtract"]),
-        (lambda x: -(-x), ["placeholder"]),
+        (lambda x: sg.negative(-x), ["placeholder"]),
         (lambda x: sg.where(x > 0, x, x), ["placeholder"]),
         (lambda x: x.astype(float), ["placeholder"]),
         (lambda x: sg.exp(x) + sg.exp(x), ["placeholder", "exp", "add"]),

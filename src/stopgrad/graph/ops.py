@@ -136,7 +136,7 @@ class Placeholder(PrimitiveOp):
     operation = PLACEHOLDER
 
     @classmethod
-    def create(cls, scope: Scope, spec: Spec) -> Self:  # type: ignore[override]
+    def create(cls, scope: Scope, spec: Spec) -> Self:
         """Add an input of the given shape and dtype."""
         with scope.adding() as graph:
             op = graph.placeholder(Spec(tuple(spec.shape), np.dtype(spec.dtype))).op
@@ -151,7 +151,7 @@ class Constant(PrimitiveOp):
     operation = CONSTANT
 
     @classmethod
-    def create(cls, scope: Scope, value: Any) -> Self:  # type: ignore[override]
+    def create(cls, scope: Scope, value: Any) -> Self:
         """Add an array, number or nested list as a constant; an array is copied."""
         with scope.adding() as graph:
             op = graph.add(CONSTANT, (), (ArrayParam(np.array(to_tensor(value, "Constant").value)),))
@@ -166,7 +166,7 @@ class Variable(PrimitiveOp):
     operation = VARIABLE
 
     @classmethod
-    def create(cls, scope: Scope, variable: Any) -> Self:  # type: ignore[override]
+    def create(cls, scope: Scope, variable: Any) -> Self:
         """Add a reading of a `stopgrad.Variable`; one that is in the graph already is returned as it is."""
         with scope.adding() as graph:
             return cls(graph.variable(variable).op)

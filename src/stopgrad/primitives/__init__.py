@@ -123,7 +123,7 @@ from stopgrad.primitives.creation import (
     zeros,
     zeros_like,
 )
-from stopgrad.primitives.diagonals import diag, diag_embed, diagflat, diagonal, trace, tril, triu
+from stopgrad.primitives.diagonals import diag, diag_embed, diagflat, diagonal, tril, triu
 from stopgrad.primitives.einsum import einsum, vecdot
 from stopgrad.primitives.exponential import exp, exp2, expm1, log, log1p, log2, log10
 from stopgrad.primitives.extremes import cummax, cummin, diff
@@ -494,7 +494,6 @@ __all__ = [
     "tensordot",
     "tile",
     "top_k",
-    "trace",
     "transpose",
     "tri",
     "tril",

@@ -132,7 +132,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "swapaxes": p.swapaxes,
     "take": p.take,
     "tanh": p.tanh,
-    "trace": p.trace,
+    "trace": linalg.trace,
     "transpose": _transposed,
     "var": p.var,
 }
@@ -151,7 +151,8 @@ _RENAMED = {"amax": "max", "amin": "min", "conjugate": "conj", "true_divide": "d
 def numpy_function(name: str, module: str = "numpy") -> Callable[..., Any]:
     """Return our function for a function of NumPy's, by its name and module there, or raise."""
     ours: Any = linalg if module == "numpy.linalg" else p
-    function: Callable[..., Any] | None = getattr(ours, _RENAMED.get(name, name), None)
+    ours_name = _RENAMED.get(name, name)
+    function: Callable[..., Any] | None = getattr(ours, ours_name, None) or getattr(linalg, ours_name, None)
     if function is None:
         raise ArgumentTypeError(
             f"{module}.{name} is not differentiated here; apply it to t.numpy() if no gradient is to flow through it"
