@@ -9,7 +9,7 @@ from stopgrad.graph.graph import Graph
 from stopgrad.graph.ops import PrimitiveOp
 from stopgrad.graph.passes import simplify
 from stopgrad.graph.scope import Scope
-from stopgrad.graph.trace import Traced, trace
+from stopgrad.graph.tracing import Traced, trace
 
 __all__ = [
     "Graph",
