@@ -7,6 +7,7 @@ remembering costs nothing in memory; they exist only so that "unconnected" can b
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import weakref
@@ -74,6 +75,7 @@ def mark_here(kind: str, name: str | None = None) -> Mark:
     return mark_of(frozenset((Origin(kind, name, file, line),)))
 
 
+@functools.cache
 def mark_operation(name: str) -> Mark:
     """Return a mark for an operation that has no derivative (it carries no line: taking one costs on every call)."""
     return mark_of(frozenset((Origin(name, None, None, None),)))
