@@ -14,6 +14,7 @@ from stopgrad.core.arrays import is_complex
 from stopgrad.core.operation import ZERO
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.define import binary, unary
+from stopgrad.primitives.inputs import arrays_of
 
 _LN2 = math.log(2.0)
 
@@ -280,6 +281,7 @@ def fmod(xp: Any, a: Any, b: Any) -> Any:
         >>> sg.fmod([7.0, -7.0], 4.0).numpy()
         array([ 3., -3.])
     """
+    a, b = arrays_of(xp, a, b)
     return xp.sign(a) * xp.remainder(xp.abs(a), xp.abs(b))
 
 
@@ -300,8 +302,13 @@ def multiply_no_nan(xp: Any, a: Any, b: Any) -> Any:
     return _no_nan(xp, a * b, b)
 
 
+def _divide_no_nan_numpy(a: Any, b: Any) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.equal(b, 0), 0.0, np.true_divide(a, b))
+
+
 @binary(
-    lambda a, b: _divide_no_nan(np, a, b),
+    _divide_no_nan_numpy,
     lambda xp, t, _a, b, _out: xp.where(xp.asarray(b == 0), 0, t / b),
     lambda xp, t, _a, b, out: xp.where(b == 0, 0, -t * out / b),
     masks=True,
@@ -314,20 +321,15 @@ def divide_no_nan(xp: Any, a: Any, b: Any) -> Any:
         >>> sg.divide_no_nan([1.0, 2.0], [0.0, 4.0]).numpy()
         array([0. , 0.5])
     """
-    return _divide_no_nan(xp, a, b)
+    return xp.where(xp.asarray(b == 0), 0.0, a / b)
 
 
 def _no_nan(xp: Any, product: Any, factor: Any) -> Any:
     return xp.where(xp.asarray(factor == 0), xp.zeros_like(product), product)
 
 
-def _divide_no_nan(xp: Any, a: Any, b: Any) -> Any:
-    zero = xp.asarray(b == 0)
-    return xp.where(zero, 0.0, a / xp.where(zero, 1, b))
-
-
 def _with_copied_sign(xp: Any, t: Any, a: Any, b: Any) -> Any:
-    flips = xp.signbit(a) ^ xp.signbit(xp.asarray(b))
+    flips = xp.signbit(a) ^ xp.signbit(xp.asarray(b, dtype=a.dtype))
     return xp.where(flips, -t, t)
 
 

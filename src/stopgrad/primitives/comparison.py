@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import Spec
+from stopgrad.core.arrays import PYTHON_SCALARS, Spec, is_bool
 from stopgrad.core.operation import nondifferentiable
 from stopgrad.core.record import bind2
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.define import binary, unary
+from stopgrad.primitives.inputs import arrays_of
 
 
 @binary(np.equal)
@@ -134,7 +135,9 @@ def logical_not(xp: Any, x: Any) -> Any:
 
 
 def _truth(xp: Any, x: Any) -> Any:
-    return x if type(x) is bool or x.dtype == xp.bool else x != 0
+    if type(x) in PYTHON_SCALARS:
+        return xp.asarray(bool(x))
+    return x if is_bool(x.dtype) else x != 0
 
 
 @unary(np.isnan, None)
@@ -287,8 +290,14 @@ right_shift = bitwise_right_shift
 def _isclose_kernel(xp: Any, a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     if xp is np:
         return np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    a, b = arrays_of(xp, a, b)
     close = (a == b) | (xp.isfinite(b) & (xp.abs(a - b) <= atol + rtol * xp.abs(b)))
     return close | (xp.isnan(a) & xp.isnan(b)) if equal_nan else close
+
+
+def _array_equal_kernel(xp: Any, a: Any, b: Any) -> Any:
+    a, b = xp.asarray(a), xp.asarray(b)
+    return xp.all(a == b) if tuple(a.shape) == tuple(b.shape) else xp.asarray(False)
 
 
 ISCLOSE = nondifferentiable("isclose", _isclose_kernel)
@@ -301,7 +310,7 @@ ALLCLOSE = nondifferentiable(
 
 ARRAY_EQUAL = nondifferentiable(
     "array_equal",
-    lambda xp, a, b: xp.all(a == b) if tuple(a.shape) == tuple(b.shape) else xp.asarray(False),
+    _array_equal_kernel,
     spec=lambda a, b: Spec((), np.dtype(bool)),
     numpy_kernel=lambda a, b: np.bool(np.array_equal(a, b)),
 )

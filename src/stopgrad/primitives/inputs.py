@@ -52,6 +52,15 @@ def only_row_major(name: str, order: str) -> None:
         raise ArgumentError(f"{name}: only order='C' (row-major) is supported, got {order!r}; transpose first instead")
 
 
+def arrays_of(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Return two operands, at least one an array, as two arrays; a Python number takes on the dtype of the other."""
+    if type(a) in PYTHON_SCALARS:
+        a = xp.zeros_like(b) + a
+    if type(b) in PYTHON_SCALARS:
+        b = xp.zeros_like(a) + b
+    return a, b
+
+
 def to_host(value: Any) -> Any:
     """Return an array of any library as a NumPy array, without a copy where that is possible."""
     return value if is_numpy(value) else Tensor(value).numpy()

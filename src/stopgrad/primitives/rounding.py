@@ -17,6 +17,7 @@ from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.arithmetic import absolute, divide
 from stopgrad.primitives.comparison import equal
 from stopgrad.primitives.define import binary, unary
+from stopgrad.primitives.inputs import arrays_of
 from stopgrad.primitives.selection import where
 
 
@@ -142,7 +143,8 @@ def sign(x: Any, /) -> Tensor:
 
 
 def _heaviside_kernel(xp: Any, x: Any, at_zero: Any) -> Any:
-    return xp.where(xp.isnan(x), x, xp.where(x < 0, 0.0, xp.where(x > 0, 1.0, at_zero)))
+    x, at_zero = arrays_of(xp, x, at_zero)
+    return xp.where(xp.isnan(x), x, xp.where(x < 0, 0, xp.where(x > 0, 1, at_zero)))
 
 
 @binary(
