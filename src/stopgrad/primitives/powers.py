@@ -18,6 +18,7 @@ from stopgrad.core.record import bind2, coerce, compute
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.arithmetic import multiply, reciprocal, sqrt, square
 from stopgrad.primitives.casting import astype
+from stopgrad.primitives.inputs import to_tensor
 
 _LARGEST_MULTIPLIED = 8
 """Up to this whole number a power is computed by multiplying."""
@@ -128,7 +129,9 @@ def ldexp(x: Any, exponent: Any, /) -> Tensor:
         >>> sg.ldexp([1.0, 3.0], [4, -1]).numpy()
         array([16. ,  1.5])
     """
-    return multiply(x, power(2.0, exponent))
+    tensor = to_tensor(x, "ldexp")
+    scale = power(2.0, exponent)
+    return multiply(tensor, astype(scale, tensor.dtype) if carries_derivative(tensor.dtype) else scale)
 
 
 def _dtype_of(x: Any) -> Any:

@@ -18,16 +18,21 @@ from stopgrad.core.operation import Operation, elementwise
 from stopgrad.core.record import bind1, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.define import binary, unary
-from stopgrad.primitives.inputs import on_host
+from stopgrad.primitives.inputs import arrays_of, on_host
 
 _2_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 _SQRT_PI_OVER_2 = math.sqrt(math.pi) / 2
 _1_OVER_SQRT_2PI = 1 / math.sqrt(2 * math.pi)
 
 
-def _scipy(name: str) -> Callable[..., Any]:
+def _scipy(name: str) -> Callable[[Any], Any]:
     """Return a stand-in for a function of `scipy.special` that loads it when it is called."""
-    return lambda *arrays: getattr(scipy_special(), name)(*arrays)
+    return lambda x: getattr(scipy_special(), name)(x)
+
+
+def _scipy_of_two(name: str) -> Callable[[Any, Any], Any]:
+    """Return the same for one of two arguments; a Python number would count as double precision there."""
+    return lambda a, b: getattr(scipy_special(), name)(*arrays_of(np, a, b))
 
 
 @unary(_scipy("erf"), lambda xp, t, x, _out: t * (_2_OVER_SQRT_PI * xp.exp(-x * x)))
@@ -232,7 +237,7 @@ def entr(xp: Any, x: Any) -> Any:
 
 
 @binary(
-    _scipy("xlogy"),
+    _scipy_of_two("xlogy"),
     lambda xp, t, _a, b, _out: t * xp.log(xp.asarray(b, dtype=t.dtype)),
     lambda xp, t, a, b, _out: xp.where((a == 0) & (b == 0), 0, t * (a / b)),
 )
@@ -246,11 +251,11 @@ def xlogy(xp: Any, a: Any, b: Any) -> Any:
         >>> sg.xlogy([0.0, 2.0], [0.0, 3.0]).numpy()
         array([0.        , 2.19722458])
     """
-    return on_host(xp, scipy_special().xlogy, a, b)
+    return on_host(xp, scipy_special().xlogy, *arrays_of(xp, a, b))
 
 
 @binary(
-    _scipy("xlog1py"),
+    _scipy_of_two("xlog1py"),
     lambda xp, t, _a, b, _out: t * xp.log1p(xp.asarray(b, dtype=t.dtype)),
     lambda xp, t, a, b, _out: xp.where((a == 0) & (b == -1), 0, t * (a / (1 + b))),
 )
@@ -264,4 +269,4 @@ def xlog1py(xp: Any, a: Any, b: Any) -> Any:
         >>> sg.xlog1py([0.0, 2.0], [-1.0, 2.0]).numpy()
         array([0.        , 2.19722458])
     """
-    return on_host(xp, scipy_special().xlog1py, a, b)
+    return on_host(xp, scipy_special().xlog1py, *arrays_of(xp, a, b))
