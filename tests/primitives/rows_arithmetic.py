@@ -146,15 +146,7 @@ ROWS = [
         jax=jnp.copysign,
         torch=torch.copysign,
     ),
-    Row(
-        "nextafter",
-        primitives.nextafter,
-        binary(ANY, OTHER),
-        binary_edges(),
-        jax=jnp.nextafter,
-        torch=torch.nextafter,
-        order=0,
-    ),
+    Row("nextafter", primitives.nextafter, binary(ANY, OTHER), binary_edges(), torch=torch.nextafter),
     Row(
         "power",
         primitives.power,

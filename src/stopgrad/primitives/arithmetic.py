@@ -349,9 +349,9 @@ def copysign(xp: Any, a: Any, b: Any) -> Any:
     return xp.copysign(a, b)
 
 
-@binary(np.nextafter)
+@binary(np.nextafter, lambda xp, t, _a, _b, _out: t, lambda xp, t, _a, _b, _out: ZERO)
 def nextafter(xp: Any, a: Any, b: Any) -> Any:
-    """The floating-point number next to a on the side of b. It carries no derivative.
+    """The floating-point number next to a on the side of b. The derivative is that of a.
 
     Example:
         >>> import stopgrad as sg
