@@ -44,7 +44,7 @@ def _by_exponent(xp: Any, t: Any, a: Any, b: Any, out: Any) -> Any:
 
 
 def _power_numpy(a: Any, b: Any) -> Any:
-    if type(b) is int and 1 < b <= _LARGEST_MULTIPLIED and type(a) is np.ndarray and a.dtype.char in "fdFD":
+    if type(b) is int and 1 < b <= _LARGEST_MULTIPLIED and type(a) not in PYTHON_SCALARS and a.dtype.char in "fdFD":
         return _multiplied(a, b)
     return np.power(a, b)
 
