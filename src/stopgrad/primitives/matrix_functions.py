@@ -67,7 +67,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, T
         rcond: singular values below this fraction of the largest count as 0; by default as in `pinv`.
 
     Returns:
-        (x, residuals, rank, singular values) as `numpy.linalg.lstsq` has them; the residuals, |a x - b|², are empty
+        (x, residuals, rank, singular values), as `numpy.linalg.lstsq` has them. The residuals, |a x - b|², are empty
         where a has no full column rank or no more rows than columns. The rank carries no derivative.
 
     Raises:

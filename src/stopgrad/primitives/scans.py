@@ -154,7 +154,7 @@ def _scanned(xp: Any, scan: Any, first: Any, x: Any, axis: int, exclusive: bool,
     out = scan(x, axis=axis, dtype=dtype)
     if exclusive:
         before = (slice(None),) * axis
-        out = xp.concat([first(out[(*before, slice(0, 1))]), out[(*before, slice(0, -1))]], axis=axis)
+        out = xp.concat([first(out[(*before, slice(0, 1), ...)]), out[(*before, slice(0, -1), ...)]], axis=axis)
     return xp.flip(out, axis=axis) if reverse else out
 
 
@@ -220,7 +220,7 @@ def _logcumsumexp_kernel(xp: Any, x: Any, axis: int, reverse: bool) -> Any:
     count = x.shape[axis]
     steps: list[Any] = []
     for i in range(count - 1, -1, -1) if reverse else range(count):
-        entry = x[(*before, i)]
+        entry = x[(*before, i, ...)]
         steps.append(xp.logaddexp(steps[-1], entry) if steps else entry)
     return xp.stack(steps[::-1] if reverse else steps, axis=axis) if steps else xp.zeros_like(x)
 
