@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from stopgrad import primitives
+from stopgrad import linalg, primitives
+from stopgrad.primitives.diagonals import trace
 from tests.primitives.points import ANY, EMPTY
 from tests.primitives.rows import Row
 from tests.primitives.rows_reductions import CUBE
@@ -107,7 +108,7 @@ ROWS = [
     Row("roll", primitives.cross, [_points((2, 3), (3,))], jax=jnp.cross),
     Row(
         "contract",
-        lambda *matrices: primitives.multi_dot(matrices),
+        lambda *matrices: linalg.multi_dot(matrices),
         [_points((2, 5), (5, 3), (3, 4), (4,))],
         jax=lambda *matrices: jnp.linalg.multi_dot(matrices),
         torch=lambda *matrices: torch.linalg.multi_dot(matrices),
@@ -126,7 +127,7 @@ ROWS = [
     ),
     Row(
         "diagonal",
-        lambda x: primitives.trace(x, 1, 2, 0),
+        lambda x: trace(x, 1, 2, 0),
         [(CUBE,)],
         jax=lambda x: jnp.trace(x, 1, 2, 0),
     ),

@@ -10,7 +10,9 @@ import numpy as np
 import torch
 
 from stopgrad import primitives
-from stopgrad.primitives.recurrence import recurrence, shifted
+from stopgrad.core.record import bind
+from stopgrad.primitives.extremes import LARGEST_SO_FAR, SMALLEST_SO_FAR
+from stopgrad.primitives.recurrence import LINEAR_RECURRENCE, SHIFT
 from tests.primitives.points import ANY, EMPTY
 from tests.primitives.rows import Row
 from tests.primitives.rows_reductions import CUBE, FACTORS, LARGE, TIES
@@ -37,6 +39,15 @@ def _step_by_step(a: Any, b: Any) -> Any:
 
 def _with_defaults(function: Any, axis: int) -> Any:
     return lambda x: function(x, axis)[0]
+
+
+def _first_places(running: Any) -> Any:
+    """Return where along the second axis each running extreme was first reached."""
+    changed = torch.zeros(running.shape, dtype=torch.int64)
+    changed[:, 1:] = (running[:, 1:] != running[:, :-1]) * torch.arange(1, running.shape[1]).reshape(
+        -1, *(1,) * (running.ndim - 2)
+    )
+    return torch.cummax(changed, 1).values
 
 
 ROWS = [
@@ -107,34 +118,54 @@ ROWS = [
         [(np.array([-np.inf, -np.inf, 1.0, np.inf, 2.0]),)],
         jax=lambda x: jax.lax.cumlogsumexp(x, axis=0, reverse=True),
     ),
-    Row("shift", lambda x: shifted(x, 1, 1), [(ANY,)], [(EMPTY,)], jax=lambda x: jnp.pad(x, ((0, 0), (1, 0)))[:, :-1]),
-    Row("shift", lambda x: shifted(x, 0, -1), [(ANY,)], [], jax=lambda x: jnp.pad(x, ((0, 1), (0, 0)))[1:]),
+    Row(
+        "shift",
+        lambda x: bind(SHIFT, (x,), (1, 1)),
+        [(ANY,)],
+        [(EMPTY,)],
+        jax=lambda x: jnp.pad(x, ((0, 0), (1, 0)))[:, :-1],
+    ),
+    Row("shift", lambda x: bind(SHIFT, (x,), (0, -1)), [(ANY,)], [], jax=lambda x: jnp.pad(x, ((0, 1), (0, 0)))[1:]),
     Row(
         "linear_recurrence",
-        lambda a, b: recurrence(a, b, 1, False),
+        lambda a, b: bind(LINEAR_RECURRENCE, (a, b), (1, False)),
         [(ANY, CUBE[0]), (FACTORS, FACTORS - 1)],
         [(EMPTY, EMPTY)],
         jax=lambda a, b: _step_by_step(a, b) if b.size else b,
     ),
     Row(
         "linear_recurrence",
-        lambda a, b: recurrence(a, b, 0, True),
+        lambda a, b: bind(LINEAR_RECURRENCE, (a, b), (0, True)),
         [(ANY, CUBE[0]), (MANY, MANY - 1)],
         jax=lambda a, b: jnp.flip(_step_by_step(jnp.flip(a.T, 1), jnp.flip(b.T, 1)), 1).T,
     ),
     Row(
-        "largest_so_far",
+        "take_along_axis",
         lambda x: primitives.cummax(x, axis=1),
         [(ANY,), (CUBE,)],
         [(TIES,), (np.array([[1.0, np.nan, 2.0]]),)],
         torch=_with_defaults(torch.cummax, 1),
     ),
     Row(
-        "smallest_so_far",
+        "take_along_axis",
         lambda x: primitives.cummin(x, axis=0),
         [(ANY,), (CUBE,)],
-        [(TIES,), (EMPTY.T,)],
+        [(TIES,)],
         torch=_with_defaults(torch.cummin, 0),
+    ),
+    *(
+        Row(
+            name,
+            lambda x, operation=operation: bind(operation, (x,), (1, False)),
+            [(ANY,), (CUBE,)],
+            [(TIES,)],
+            torch=lambda x, in_torch=in_torch: _first_places(in_torch(x, 1).values),
+            order=0,
+        )
+        for name, operation, in_torch in (
+            ("largest_so_far", LARGEST_SO_FAR, torch.cummax),
+            ("smallest_so_far", SMALLEST_SO_FAR, torch.cummin),
+        )
     ),
     Row("slice", lambda x: primitives.diff(x, 2), [(ANY,), (CUBE,)], [(EMPTY,)], jax=lambda x: jnp.diff(x, 2)),
 ]

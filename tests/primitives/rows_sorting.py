@@ -40,7 +40,7 @@ ROWS = [
         for descending in (False, True)
     ),
     Row(
-        "argsort",
+        "take_along_axis",
         lambda x: primitives.top_k(x, 2)[0],
         [(ANY,), (CUBE,)],
         [(TIES,)],
@@ -81,7 +81,15 @@ ROWS = [
         )
         for side in ("left", "right")
     ),
-    Row("unique", primitives.unique, [(ANY,)], [(TIES,), (EMPTY,)], jax=jnp.unique, torch=torch.unique, order=0),
+    Row(
+        "unique",
+        primitives.unique,
+        [(ANY,)],
+        [(TIES,), (EMPTY,)],
+        jax=jnp.unique,
+        torch=lambda x: torch.unique(x.detach()),
+        order=0,
+    ),
     Row(
         "count_each",
         lambda x: primitives.unique(x, return_counts=True)[1],

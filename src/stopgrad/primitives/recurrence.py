@@ -35,6 +35,8 @@ def recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
 
 
 def _shift(xp: Any, x: Any, axis: int, by: int) -> Any:
+    if not x.shape[axis]:
+        return x
     before = (slice(None),) * axis
     if by == 1:
         return xp.concat([xp.zeros_like(x[(*before, slice(0, 1), ...)]), x[(*before, slice(0, -1), ...)]], axis=axis)

@@ -73,6 +73,14 @@ def spread(xp: Any, t: Any, axis: Axes, keepdims: bool, shape: Shape) -> Any:
     return xp.broadcast_to(lined_up(xp, t, axis, keepdims, shape), shape)
 
 
+def mean_over(xp: Any, x: Any, axis: Axes) -> Any:
+    """Return the mean over axes, kept as 1, of a floating-point array or tensor; NaN over nothing, without a word."""
+    count = reduced_size(axis, x.shape)
+    if xp is np:
+        return np.add.reduce(x, axis, None, None, True) / count
+    return xp.sum(x, axis=axis, keepdims=True) / count
+
+
 def _strides(t: Any, axes: tuple[int, ...], keepdims: bool, ndim: int) -> tuple[int, ...]:
     """Return the strides of a reduced array repeated over the reduced axes."""
     if keepdims:

@@ -152,7 +152,7 @@ def _scanned(xp: Any, scan: Any, first: Any, x: Any, axis: int, exclusive: bool,
     if reverse:
         x = xp.flip(x, axis=axis)
     out = scan(x, axis=axis, dtype=dtype)
-    if exclusive:
+    if exclusive and out.shape[axis]:
         before = (slice(None),) * axis
         out = xp.concat([first(out[(*before, slice(0, 1), ...)]), out[(*before, slice(0, -1), ...)]], axis=axis)
     return xp.flip(out, axis=axis) if reverse else out

@@ -14,7 +14,7 @@ from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.arithmetic import divide, multiply, subtract
 from stopgrad.primitives.comparison import equal
 from stopgrad.primitives.inputs import to_tensor
-from stopgrad.primitives.reducing import Axes, lined_up, reduced_shape, reduced_size, reduction_params
+from stopgrad.primitives.reducing import Axes, lined_up, mean_over, reduced_shape, reduced_size, reduction_params
 from stopgrad.primitives.reductions import max, mean, min, sum
 from stopgrad.primitives.selection import WHERE
 from stopgrad.primitives.shape import reshape
@@ -217,7 +217,7 @@ def _real_spec(x: Spec, axis: Axes, keepdims: bool, shape: Shape, ddof: float) -
 
 
 def _centred(xp: Any, x: Any, axis: Axes) -> Any:
-    return x - xp.mean(x, axis=axis, keepdims=True)
+    return x - mean_over(xp, x, axis)
 
 
 def _inner(xp: Any, a: Any, b: Any) -> Any:
@@ -243,7 +243,7 @@ def _var_numpy(x: Any, axis: Axes, keepdims: bool, shape: Shape, ddof: float) ->
         x = x.astype(np.float64)
     elif x.dtype.itemsize == 2:  # as NumPy: half precision is summed in single
         return _var_numpy(x.astype(np.float32), axis, keepdims, shape, ddof).astype(x.dtype)
-    centred = x - np.add.reduce(x, axis, None, None, True) / reduced_size(axis, shape)
+    centred = _centred(np, x, axis)
     square = _inner(np, centred, centred)
     return np.add.reduce(square, axis, None, None, keepdims) / _divisor(axis, shape, ddof)
 
