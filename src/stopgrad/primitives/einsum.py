@@ -60,6 +60,10 @@ def einsum(subscripts: str, *operands: Any) -> Tensor:
     if not isinstance(subscripts, str):
         raise ArgumentTypeError(f"einsum: the first argument is the subscripts, a string, got {subscripts!r:.60}")
     tensors = [to_tensor(operand, "einsum") for operand in operands]
+    if len(tensors) == 2:
+        plain = _plain(subscripts, tensors[0].shape, tensors[1].shape)
+        if plain is not None:
+            return bind2(CONTRACT, tensors[0], tensors[1], plain)
     labels, output = _parse(subscripts, tuple(tensor.ndim for tensor in tensors))
     terms = [_with_diagonals(_Labelled(*term)) for term in zip(tensors, labels, strict=True)]
     terms = _broadcast_ones(terms, output)
@@ -155,6 +159,17 @@ def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[list[str], str]:
                 f"einsum: output label {label!r} of {subscripts!r} must be in an operand, and once only"
             )
     return labels, output
+
+
+@lru_cache(maxsize=4096)
+def _plain(subscripts: str, shape_a: Shape, shape_b: Shape) -> tuple[str, str, str] | None:
+    """Return the labels of a contraction that needs nothing done before, else `None`: the usual case, looked up."""
+    (labels_a, labels_b), output = _parse(subscripts, (len(shape_a), len(shape_b)))
+    counts = Counter((*labels_a, *labels_b, *output))
+    sizes = dict(zip(labels_a, shape_a, strict=True))
+    agree = all(sizes.get(label, size) == size for label, size in zip(labels_b, shape_b, strict=True))
+    unique = all(len(set(labels)) == len(labels) for labels in (labels_a, labels_b))
+    return (labels_a, labels_b, output) if agree and unique and all(n > 1 for n in counts.values()) else None
 
 
 def _check(subscripts: str, text: str) -> str:
