@@ -89,7 +89,7 @@ def _position(operation: Operation, x: Any, axis: int | None, keepdims: bool) ->
     name = operation.name
     x = to_tensor(x, name)
     along = None if axis is None else normalize_axis(name, axis, x.ndim)
-    if (x.size if along is None else x.shape[along]) == 0:
+    if (0 in x.shape) if along is None else (x.shape[along] == 0):
         raise ShapeError(f"{name}: there is no entry along axis {axis} of shape {x.shape} to choose from")
     return bind1(operation, x, (along, bool(keepdims)))
 

@@ -6,7 +6,7 @@ matrix derivative results", 2008), and a polynomial in the entries of a, hence f
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,13 @@ from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.inputs import on_host
 from stopgrad.primitives.linear_algebra import INV, floating, square, square_spec
 from stopgrad.primitives.products import transposed
+
+
+class SlogdetResult(NamedTuple):
+    """Sign of a determinant and logarithm of its absolute value."""
+
+    sign: Tensor
+    logabsdet: Tensor
 
 
 def det(a: Any) -> Tensor:
@@ -43,14 +50,14 @@ def det(a: Any) -> Tensor:
     return bind1(DET, square("det", a))
 
 
-def slogdet(a: Any) -> tuple[Tensor, Tensor]:
+def slogdet(a: Any) -> SlogdetResult:
     """Sign and logarithm of the absolute value of the determinant, without overflow.
 
     Args:
         a: tensor of shape (…, n, n); invertible where a derivative is taken.
 
     Returns:
-        (sign, logabsdet), of the leading axes: 0 and -inf where a is singular.
+        Named tuple (sign, logabsdet), of the leading axes: 0 and -inf where a is singular.
 
     Raises:
         ShapeError: a is not square.
@@ -61,8 +68,7 @@ def slogdet(a: Any) -> tuple[Tensor, Tensor]:
         >>> float(sign), float(logabsdet)
         (-1.0, 0.0)
     """
-    sign, logabsdet = bind_many(SLOGDET, (square("slogdet", a),))
-    return sign, logabsdet
+    return SlogdetResult(*bind_many(SLOGDET, (square("slogdet", a),)))
 
 
 def logdet(a: Any) -> Tensor:

@@ -34,7 +34,7 @@ class _Labelled(NamedTuple):
     labels: str
 
 
-def einsum(subscripts: str, *operands: Any) -> Tensor:
+def einsum(subscripts: str, *operands: Any, optimize: Any = True) -> Tensor:
     """Multiply tensors and sum, as subscripts say: Einstein's notation, as in `numpy.einsum`.
 
     Args:
@@ -42,6 +42,7 @@ def einsum(subscripts: str, *operands: Any) -> Tensor:
             not in the output are summed over. "..." stands for axes that broadcast. Without "->" the output has the
             labels that occur once, in alphabetical order. A label repeated within an operand takes its diagonal.
         *operands: tensors.
+        optimize: taken for NumPy's sake; the order is chosen in any case.
 
     Returns:
         Tensor with the axes the output's labels name.
