@@ -59,6 +59,9 @@ def cholesky(a: Any, *, upper: bool = False) -> Tensor:
             gradient is symmetric.
         upper: return Lᴴ instead.
 
+    Returns:
+        Tensor of the shape of a.
+
     Raises:
         ShapeError: a is not square.
         LinearAlgebraError: a is not positive definite.
@@ -104,6 +107,12 @@ def eigh(a: Any) -> EighResult:
 def eigvalsh(a: Any) -> Tensor:
     """Eigenvalues in ascending order of symmetric (Hermitian) matrices; see `eigh`.
 
+    Args:
+        a: tensor of shape (…, n, n).
+
+    Returns:
+        Tensor of shape (…, n), of a real dtype.
+
     Example:
         >>> import stopgrad as sg
         >>> sg.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy()
@@ -142,6 +151,12 @@ def svd(a: Any, full_matrices: bool = False) -> SVDResult:
 
 def svdvals(a: Any) -> Tensor:
     """Singular values in descending order; see `svd`.
+
+    Args:
+        a: tensor of shape (…, m, n).
+
+    Returns:
+        Tensor of shape (…, k), with k the smaller of m and n, of a real dtype.
 
     Example:
         >>> import stopgrad as sg

@@ -74,6 +74,12 @@ def slogdet(a: Any) -> SlogdetResult:
 def logdet(a: Any) -> Tensor:
     """Logarithm of the absolute value of the determinant; see `slogdet`.
 
+    Args:
+        a: tensor of shape (…, n, n).
+
+    Returns:
+        Tensor of the leading axes, of a real dtype.
+
     Example:
         >>> import stopgrad as sg
         >>> float(sg.linalg.logdet([[1.0, 0.0], [0.0, -1.0]]))

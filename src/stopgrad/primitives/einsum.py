@@ -88,6 +88,14 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = True) -> Tensor:
 def vecdot(a: Any, b: Any, axis: int = -1) -> Tensor:
     """Sum of conj(a) · b along an axis; the other axes broadcast.
 
+    Args:
+        a: tensor.
+        b: tensor.
+        axis: along which.
+
+    Returns:
+        Tensor of the other axes, broadcast.
+
     Raises:
         ShapeError: the axis differs in size, or the others do not broadcast.
 
@@ -105,6 +113,12 @@ def vecdot(a: Any, b: Any, axis: int = -1) -> Tensor:
 
 def multi_dot(arrays: Sequence[Any]) -> Tensor:
     """Product of several matrices, multiplied in the cheapest order; the first and last may be vectors.
+
+    Args:
+        arrays: two or more matrices; the first may be a row (n,), the last a column (n,).
+
+    Returns:
+        Tensor, their product.
 
     Raises:
         ArgumentError: fewer than two matrices.

@@ -79,6 +79,9 @@ def inv(a: Any) -> Tensor:
     Args:
         a: tensor of shape (…, n, n).
 
+    Returns:
+        Tensor of the shape of a.
+
     Raises:
         ShapeError: a is not square.
         LinearAlgebraError: a is singular.

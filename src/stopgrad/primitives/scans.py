@@ -82,6 +82,14 @@ def cumulative_prod(
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     """Running sum along an axis, of the flattened tensor if `None`: NumPy's form of `cumulative_sum`.
 
+    Args:
+        x: tensor.
+        axis: along which; `None` for the flattened tensor.
+        dtype: dtype to sum in and to return.
+
+    Returns:
+        Tensor of the shape of x, or of one axis if `None`.
+
     Example:
         >>> import stopgrad as sg
         >>> sg.cumsum([[1.0, 2.0], [3.0, 4.0]]).numpy()
@@ -92,6 +100,14 @@ def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     """Running product along an axis, of the flattened tensor if `None`: NumPy's form of `cumulative_prod`.
+
+    Args:
+        x: tensor.
+        axis: along which; `None` for the flattened tensor.
+        dtype: dtype to multiply in and to return.
+
+    Returns:
+        Tensor of the shape of x, or of one axis if `None`.
 
     Example:
         >>> import stopgrad as sg

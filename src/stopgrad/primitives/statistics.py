@@ -157,6 +157,9 @@ def nansum(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
         keepdims: keep the summed axes, with size 1.
 
+    Returns:
+        Tensor without the reduced axes (or with them as 1).
+
     Example:
         >>> import stopgrad as sg
         >>> float(sg.nansum([1.0, float("nan"), 2.0]))
@@ -173,6 +176,9 @@ def nanmean(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
         keepdims: keep the averaged axes, with size 1.
 
+    Returns:
+        Tensor without the reduced axes (or with them as 1).
+
     Example:
         >>> import stopgrad as sg
         >>> float(sg.nanmean([1.0, float("nan"), 2.0]))
@@ -186,6 +192,14 @@ def nanmean(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
 def nanmax(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """Largest entry over axes that is not NaN; -inf where all are. Ties as in `max`.
 
+    Args:
+        x: tensor of a real dtype.
+        axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
+        keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        Tensor without the reduced axes (or with them as 1).
+
     Example:
         >>> import stopgrad as sg
         >>> float(sg.nanmax([1.0, float("nan"), 2.0]))
@@ -196,6 +210,14 @@ def nanmax(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
 
 def nanmin(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """Smallest entry over axes that is not NaN; +inf where all are. Ties as in `min`.
+
+    Args:
+        x: tensor of a real dtype.
+        axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
+        keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        Tensor without the reduced axes (or with them as 1).
 
     Example:
         >>> import stopgrad as sg
