@@ -79,6 +79,10 @@ def _tensordot_labels(ndim_a: int, ndim_b: int, of_a: tuple[int, ...], of_b: tup
 def outer(a: Any, b: Any) -> Tensor:
     """Products of every entry of a with every entry of b, both flattened.
 
+    Args:
+        a: tensor.
+        b: tensor.
+
     Returns:
         Tensor of shape (a.size, b.size).
 
@@ -93,6 +97,10 @@ def outer(a: Any, b: Any) -> Tensor:
 
 def inner(a: Any, b: Any) -> Tensor:
     """Sum of products over the last axes of a and b; a plain product if either is a number.
+
+    Args:
+        a: tensor.
+        b: tensor.
 
     Returns:
         Tensor of the other axes of a, then those of b.

@@ -18,6 +18,14 @@ from stopgrad.primitives.reducing import reduced_shape, reduction_params
 def any(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """Whether any entry over axes is true (not zero); False over nothing. Carries no derivative.
 
+    Args:
+        x: tensor.
+        axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
+        keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        Tensor of booleans without the reduced axes (or with them as 1).
+
     Example:
         >>> import stopgrad as sg
         >>> bool(sg.any([0.0, 2.0]))
@@ -29,6 +37,14 @@ def any(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
 def all(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """Whether all entries over axes are true (not zero); True over nothing. Carries no derivative.
 
+    Args:
+        x: tensor.
+        axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
+        keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        Tensor of booleans without the reduced axes (or with them as 1).
+
     Example:
         >>> import stopgrad as sg
         >>> bool(sg.all([0.0, 2.0]))
@@ -39,6 +55,14 @@ def all(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
 
 def count_nonzero(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """How many entries over axes are not zero. Carries no derivative.
+
+    Args:
+        x: tensor.
+        axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
+        keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        Tensor of integers without the reduced axes (or with them as 1).
 
     Example:
         >>> import stopgrad as sg
@@ -52,6 +76,14 @@ def argmax(x: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor
     """Index of the largest entry along an axis (of the flattened tensor if `None`), the first of equals.
 
     Carries no derivative.
+
+    Args:
+        x: tensor of a real dtype.
+        axis: along which; `None` for the flattened tensor.
+        keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        Tensor of integers without the reduced axes (or with them as 1).
 
     Raises:
         ShapeError: the axis is out of range, or there is no entry to choose from.
@@ -68,6 +100,14 @@ def argmin(x: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor
     """Index of the smallest entry along an axis (of the flattened tensor if `None`), the first of equals.
 
     Carries no derivative.
+
+    Args:
+        x: tensor of a real dtype.
+        axis: along which; `None` for the flattened tensor.
+        keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        Tensor of integers without the reduced axes (or with them as 1).
 
     Raises:
         ShapeError: the axis is out of range, or there is no entry to choose from.
@@ -89,7 +129,7 @@ def _position(operation: Operation, x: Any, axis: int | None, keepdims: bool) ->
     name = operation.name
     x = to_tensor(x, name)
     along = None if axis is None else normalize_axis(name, axis, x.ndim)
-    if (x.size if along is None else x.shape[along]) == 0:
+    if (0 in x.shape) if along is None else (x.shape[along] == 0):
         raise ShapeError(f"{name}: there is no entry along axis {axis} of shape {x.shape} to choose from")
     return bind1(operation, x, (along, bool(keepdims)))
 

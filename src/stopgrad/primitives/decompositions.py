@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,28 @@ from stopgrad.primitives.linear_algebra import SOLVE_TRIANGULAR, adjoint, matric
 from stopgrad.primitives.products import matmul, transposed
 
 
+class EighResult(NamedTuple):
+    """Eigenvalues in ascending order, and eigenvectors as columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class SVDResult(NamedTuple):
+    """Left singular vectors as columns, singular values in descending order, right singular vectors as rows."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class QRResult(NamedTuple):
+    """Orthonormal columns, and an upper triangle."""
+
+    Q: Tensor
+    R: Tensor
+
+
 def cholesky(a: Any, *, upper: bool = False) -> Tensor:
     """Lower triangular L with L Lᴴ = a.
 
@@ -36,6 +58,9 @@ def cholesky(a: Any, *, upper: bool = False) -> Tensor:
         a: tensor of shape (…, n, n), positive definite. What is factored is its symmetric part, (a + aᴴ) / 2, so the
             gradient is symmetric.
         upper: return Lᴴ instead.
+
+    Returns:
+        Tensor of the shape of a.
 
     Raises:
         ShapeError: a is not square.
@@ -53,7 +78,7 @@ def cholesky(a: Any, *, upper: bool = False) -> Tensor:
     return _adjoint_tensor(factor)
 
 
-def eigh(a: Any) -> tuple[Tensor, Tensor]:
+def eigh(a: Any) -> EighResult:
     """Eigenvalues in ascending order and eigenvectors of symmetric (Hermitian) matrices.
 
     The sign (phase) of an eigenvector is LAPACK's choice, so only functions that do not depend on it are
@@ -65,7 +90,7 @@ def eigh(a: Any) -> tuple[Tensor, Tensor]:
             symmetric.
 
     Returns:
-        (eigenvalues, eigenvectors) of shapes (…, n) and (…, n, n); column i belongs to eigenvalue i.
+        Named tuple (eigenvalues, eigenvectors) of shapes (…, n) and (…, n, n); column i belongs to eigenvalue i.
 
     Raises:
         ShapeError: a is not square.
@@ -76,12 +101,17 @@ def eigh(a: Any) -> tuple[Tensor, Tensor]:
         >>> values.numpy()
         array([1., 3.])
     """
-    values, vectors = bind_many(EIGH, (square("eigh", a),))
-    return values, vectors
+    return EighResult(*bind_many(EIGH, (square("eigh", a),)))
 
 
 def eigvalsh(a: Any) -> Tensor:
     """Eigenvalues in ascending order of symmetric (Hermitian) matrices; see `eigh`.
+
+    Args:
+        a: tensor of shape (…, n, n).
+
+    Returns:
+        Tensor of shape (…, n), of a real dtype.
 
     Example:
         >>> import stopgrad as sg
@@ -91,7 +121,7 @@ def eigvalsh(a: Any) -> Tensor:
     return eigh(a)[0]
 
 
-def svd(a: Any, *, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+def svd(a: Any, full_matrices: bool = False) -> SVDResult:
     """Singular value decomposition, a = U diag(s) Vᴴ, in its reduced form.
 
     The signs of singular vectors are LAPACK's choice, so only functions that do not depend on them are differentiable.
@@ -102,7 +132,7 @@ def svd(a: Any, *, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]
         full_matrices: only `False`: the vectors a full decomposition adds have no derivative.
 
     Returns:
-        (U, s, Vᴴ) of shapes (…, m, k), (…, k), (…, k, n), with k the smaller of m and n; s descends.
+        Named tuple (U, S, Vh) of shapes (…, m, k), (…, k), (…, k, n), with k the smaller of m and n; S descends.
 
     Raises:
         ShapeError: a has fewer than two axes.
@@ -116,12 +146,17 @@ def svd(a: Any, *, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]
     a = matrices("svd", a)
     if full_matrices and a.shape[-1] != a.shape[-2]:
         raise ArgumentError("svd: only full_matrices=False; the vectors a full decomposition adds have no derivative")
-    u, s, vh = bind_many(SVD, (a,))
-    return u, s, vh
+    return SVDResult(*bind_many(SVD, (a,)))
 
 
 def svdvals(a: Any) -> Tensor:
     """Singular values in descending order; see `svd`.
+
+    Args:
+        a: tensor of shape (…, m, n).
+
+    Returns:
+        Tensor of shape (…, k), with k the smaller of m and n, of a real dtype.
 
     Example:
         >>> import stopgrad as sg
@@ -131,7 +166,7 @@ def svdvals(a: Any) -> Tensor:
     return svd(a)[1]
 
 
-def qr(a: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
+def qr(a: Any, mode: str = "reduced") -> QRResult:
     """QR decomposition, a = Q R, in its reduced form; differentiable where the first columns are independent.
 
     Args:
@@ -139,7 +174,7 @@ def qr(a: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
         mode: only "reduced".
 
     Returns:
-        (Q, R) of shapes (…, m, k) and (…, k, n), with k the smaller of m and n.
+        Named tuple (Q, R) of shapes (…, m, k) and (…, k, n), with k the smaller of m and n.
 
     Raises:
         ShapeError: a has fewer than two axes.
@@ -157,12 +192,11 @@ def qr(a: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
         raise ArgumentError(f"qr: only mode='reduced' is available, got {mode!r}")
     rows, columns = a.shape[-2:]
     if rows >= columns:
-        q, r = bind_many(QR, (a,))
-        return q, r
+        return QRResult(*bind_many(QR, (a,)))
     # Q comes from the first columns alone; the rest of R are the other columns as Q sees them.
     q, r = bind_many(QR, (getitem(a, (..., slice(0, rows))),))
     others = matmul(_adjoint_tensor(q), getitem(a, (..., slice(rows, None))))
-    return q, concat([r, others], axis=-1)
+    return QRResult(q, concat([r, others], axis=-1))
 
 
 def _adjoint_tensor(x: Tensor) -> Tensor:

@@ -43,6 +43,15 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """Sum along a diagonal of two axes; see `diagonal` for the arguments.
 
+    Args:
+        x: tensor of two or more axes.
+        offset: which diagonal.
+        axis1: axis of the rows.
+        axis2: axis of the columns.
+
+    Returns:
+        Tensor of the other axes.
+
     Example:
         >>> import stopgrad as sg
         >>> float(sg.linalg.trace([[1.0, 2.0], [3.0, 4.0]]))
@@ -58,6 +67,9 @@ def diag(x: Any, k: int = 0) -> Tensor:
     Args:
         x: tensor of two axes, or of one.
         k: which diagonal; see `diagonal`.
+
+    Returns:
+        Tensor of one axis if x has two, of two if x has one.
 
     Raises:
         ShapeError: x has neither one axis nor two.
@@ -80,6 +92,13 @@ def diag(x: Any, k: int = 0) -> Tensor:
 
 def diagflat(x: Any, k: int = 0) -> Tensor:
     """The matrix whose k-th diagonal holds all entries of x, in row-major order.
+
+    Args:
+        x: tensor of any shape.
+        k: which diagonal; see `diagonal`.
+
+    Returns:
+        Tensor of two axes.
 
     Example:
         >>> import stopgrad as sg
@@ -126,6 +145,9 @@ def tril(x: Any, k: int = 0) -> Tensor:
         x: tensor of shape (…, n, m).
         k: the highest diagonal that is kept; see `diagonal`.
 
+    Returns:
+        Tensor of the shape of x.
+
     Raises:
         ShapeError: x has fewer than two axes.
 
@@ -144,6 +166,9 @@ def triu(x: Any, k: int = 0) -> Tensor:
     Args:
         x: tensor of shape (…, n, m).
         k: the lowest diagonal that is kept; see `diagonal`.
+
+    Returns:
+        Tensor of the shape of x.
 
     Raises:
         ShapeError: x has fewer than two axes.

@@ -34,7 +34,7 @@ class _Labelled(NamedTuple):
     labels: str
 
 
-def einsum(subscripts: str, *operands: Any) -> Tensor:
+def einsum(subscripts: str, *operands: Any, optimize: Any = True) -> Tensor:
     """Multiply tensors and sum, as subscripts say: Einstein's notation, as in `numpy.einsum`.
 
     Args:
@@ -42,6 +42,7 @@ def einsum(subscripts: str, *operands: Any) -> Tensor:
             not in the output are summed over. "..." stands for axes that broadcast. Without "->" the output has the
             labels that occur once, in alphabetical order. A label repeated within an operand takes its diagonal.
         *operands: tensors.
+        optimize: taken for NumPy's sake; the order is chosen in any case.
 
     Returns:
         Tensor with the axes the output's labels name.
@@ -60,6 +61,10 @@ def einsum(subscripts: str, *operands: Any) -> Tensor:
     if not isinstance(subscripts, str):
         raise ArgumentTypeError(f"einsum: the first argument is the subscripts, a string, got {subscripts!r:.60}")
     tensors = [to_tensor(operand, "einsum") for operand in operands]
+    if len(tensors) == 2:
+        plain = _plain(subscripts, tensors[0].shape, tensors[1].shape)
+        if plain is not None:
+            return bind2(CONTRACT, tensors[0], tensors[1], plain)
     labels, output = _parse(subscripts, tuple(tensor.ndim for tensor in tensors))
     terms = [_with_diagonals(_Labelled(*term)) for term in zip(tensors, labels, strict=True)]
     terms = _broadcast_ones(terms, output)
@@ -83,6 +88,14 @@ def einsum(subscripts: str, *operands: Any) -> Tensor:
 def vecdot(a: Any, b: Any, axis: int = -1) -> Tensor:
     """Sum of conj(a) · b along an axis; the other axes broadcast.
 
+    Args:
+        a: tensor.
+        b: tensor.
+        axis: along which.
+
+    Returns:
+        Tensor of the other axes, broadcast.
+
     Raises:
         ShapeError: the axis differs in size, or the others do not broadcast.
 
@@ -100,6 +113,12 @@ def vecdot(a: Any, b: Any, axis: int = -1) -> Tensor:
 
 def multi_dot(arrays: Sequence[Any]) -> Tensor:
     """Product of several matrices, multiplied in the cheapest order; the first and last may be vectors.
+
+    Args:
+        arrays: two or more matrices; the first may be a row (n,), the last a column (n,).
+
+    Returns:
+        Tensor, their product.
 
     Raises:
         ArgumentError: fewer than two matrices.
@@ -155,6 +174,17 @@ def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[list[str], str]:
                 f"einsum: output label {label!r} of {subscripts!r} must be in an operand, and once only"
             )
     return labels, output
+
+
+@lru_cache(maxsize=4096)
+def _plain(subscripts: str, shape_a: Shape, shape_b: Shape) -> tuple[str, str, str] | None:
+    """Return the labels of a contraction that needs nothing done before, else `None`: the usual case, looked up."""
+    (labels_a, labels_b), output = _parse(subscripts, (len(shape_a), len(shape_b)))
+    counts = Counter((*labels_a, *labels_b, *output))
+    sizes = dict(zip(labels_a, shape_a, strict=True))
+    agree = all(sizes.get(label, size) == size for label, size in zip(labels_b, shape_b, strict=True))
+    unique = all(len(set(labels)) == len(labels) for labels in (labels_a, labels_b))
+    return (labels_a, labels_b, output) if agree and unique and all(n > 1 for n in counts.values()) else None
 
 
 def _check(subscripts: str, text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import Spec, normalize_axis
+from stopgrad.core.arrays import Spec, is_bool, normalize_axis
 from stopgrad.core.errors import ArgumentError, ShapeError
 from stopgrad.core.operation import Operation, nondifferentiable
 from stopgrad.core.record import bind1
@@ -90,7 +90,7 @@ def diff(x: Any, n: int = 1, axis: int = -1) -> Tensor:
     along = normalize_axis("diff", axis, x.ndim)
     if to_integer("diff", "n", n) < 0:
         raise ArgumentError(f"diff: n must not be negative, got {n}")
-    difference = not_equal if x.dtype == np.bool else subtract
+    difference = not_equal if is_bool(x.dtype) else subtract
     before = (slice(None),) * along
     for _ in range(n):
         x = difference(getitem(x, (*before, slice(1, None))), getitem(x, (*before, slice(0, -1))))

@@ -1,4 +1,4 @@
-"""Linear systems, inverses and determinants of matrices and stacks of them, by LAPACK.
+"""Linear systems, inverses and pseudoinverses of matrices and stacks of them, by LAPACK.
 
 Formulas: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation",
 2008; for the pseudoinverse, Golub and Pereyra, SIAM J. Numer. Anal. 10 (1973).
@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import Spec, broadcast_shapes, is_complex, result_dtype
+from stopgrad.core.arrays import Spec, broadcast_shapes, is_complex, namespace_of, result_dtype
 from stopgrad.core.errors import ShapeError
 from stopgrad.core.lazy import scipy_linalg
-from stopgrad.core.operation import ZERO, Operation, Slots, general
-from stopgrad.core.record import bind1, bind2, bind_many, run
+from stopgrad.core.operation import Operation, general
+from stopgrad.core.record import bind1, bind2, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.inputs import to_tensor
 from stopgrad.primitives.products import transposed
@@ -79,6 +79,9 @@ def inv(a: Any) -> Tensor:
     Args:
         a: tensor of shape (…, n, n).
 
+    Returns:
+        Tensor of the shape of a.
+
     Raises:
         ShapeError: a is not square.
         LinearAlgebraError: a is singular.
@@ -90,51 +93,6 @@ def inv(a: Any) -> Tensor:
                [0.  , 0.25]])
     """
     return bind1(INV, square("inv", a))
-
-
-def det(a: Any) -> Tensor:
-    """Determinant of matrices.
-
-    The gradient, the matrix of cofactors, is right at singular matrices too; second derivatives need an invertible one.
-
-    Args:
-        a: tensor of shape (…, n, n).
-
-    Returns:
-        Tensor of the leading axes.
-
-    Raises:
-        ShapeError: a is not square.
-
-    Example:
-        >>> import stopgrad as sg
-        >>> sg.grad(sg.linalg.det)([[2.0, 0.0], [0.0, 0.0]]).numpy()
-        array([[0., 0.],
-               [0., 2.]])
-    """
-    return bind1(DET, square("det", a))
-
-
-def slogdet(a: Any) -> tuple[Tensor, Tensor]:
-    """Sign and logarithm of the absolute value of the determinant, without overflow.
-
-    Args:
-        a: tensor of shape (…, n, n); invertible where a derivative is taken.
-
-    Returns:
-        (sign, logabsdet), of the leading axes: 0 and -inf where a is singular.
-
-    Raises:
-        ShapeError: a is not square.
-
-    Example:
-        >>> import stopgrad as sg
-        >>> sign, logabsdet = sg.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]])
-        >>> float(sign), float(logabsdet)
-        (-1.0, 0.0)
-    """
-    sign, logabsdet = bind_many(SLOGDET, (square("slogdet", a),))
-    return sign, logabsdet
 
 
 def pinv(a: Any, rtol: float | None = None) -> Tensor:
@@ -162,7 +120,8 @@ def pinv(a: Any, rtol: float | None = None) -> Tensor:
 
 def default_rtol(a: Tensor) -> float:
     """Return the fraction of the largest singular value below which one counts as 0: rounding in a matrix like this."""
-    return max(a.shape[-2:]) * float(np.finfo(np.result_type(a.dtype, np.float32)).eps)
+    xp = namespace_of(a.value)
+    return max(a.shape[-2:]) * float(xp.finfo(floating(a.dtype) if xp is np else a.dtype).eps)
 
 
 def matrices(name: str, a: Any) -> Tensor:
@@ -196,17 +155,19 @@ def _solved(name: str, a: Tensor, b: Any, solver: Any) -> Tensor:
     return solution
 
 
-def _floating(dtype: Any) -> Any:
+def floating(dtype: Any) -> Any:
+    """Return the dtype in which LAPACK computes with matrices of this one."""
     return np.linalg.inv(np.ones((1, 1), dtype)).dtype
 
 
 def _solve_spec(a: Spec, b: Spec, *_: Any) -> Spec:
     batch = broadcast_shapes("solve", a.shape[:-2], b.shape[:-2])
-    return Spec((*batch, *b.shape[-2:]), _floating(result_dtype((a, b))))
+    return Spec((*batch, *b.shape[-2:]), floating(result_dtype((a, b))))
 
 
-def _square_spec(a: Spec, *_: Any) -> Spec:
-    return Spec(a.shape, _floating(a.dtype))
+def square_spec(a: Spec, *_: Any) -> Spec:
+    """Shape rule of an operation that makes square matrices of square matrices."""
+    return Spec(a.shape, floating(a.dtype))
 
 
 SOLVE: Operation = general(
@@ -241,7 +202,7 @@ def _solve_triangular(xp: Any, a: Any, b: Any, lower: bool, transpose: bool, uni
 def _solve_triangular_numpy(a: Any, b: Any, lower: bool, transpose: bool, unit: bool) -> Any:
     solver = scipy_linalg().solve_triangular
     settings = {"lower": lower, "trans": int(transpose), "unit_diagonal": unit, "check_finite": False}
-    dtype = _floating(np.result_type(a, b))
+    dtype = floating(np.result_type(a, b))
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     out = np.empty((*batch, *b.shape[-2:]), dtype)
     if not out.size:
@@ -294,110 +255,9 @@ INV = general(
     vjps=(lambda xp, t, _a, out: -(transposed(xp, out) @ t @ transposed(xp, out)),),
     jvps=(lambda xp, t, _a, out: -(out @ t @ out),),
     numpy_kernel=np.linalg.inv,
-    spec=_square_spec,
+    spec=square_spec,
 )
 """inv(a)"""
-
-
-def _as_matrix(xp: Any, t: Any) -> Any:
-    """Return one number a matrix lined up to multiply matrices."""
-    return xp.reshape(t, (*t.shape, 1, 1))
-
-
-def _cofactors(xp: Any, a: Any) -> Any:
-    """Return det(a) a⁻ᵀ, by singular values: with a = U S Vᴴ it is det(U) det(Vᴴ) conj(U) cofactors(S) conj(V)ᴴ."""
-    u, s, vh = xp.linalg.svd(a)
-    count = s.shape[-1]
-    before, after = [xp.ones_like(s[..., 0])], [xp.ones_like(s[..., 0])]
-    for i in range(count - 1):
-        before.append(before[-1] * s[..., i])
-        after.append(after[-1] * s[..., count - 1 - i])
-    others = xp.stack([p * q for p, q in zip(before, reversed(after), strict=True)], axis=-1)
-    unit = _as_matrix(xp, xp.linalg.det(u) * xp.linalg.det(vh))
-    if is_complex(a.dtype):
-        u, vh = xp.conj(u), xp.conj(vh)
-    return unit * ((u * xp.astype(xp.expand_dims(others, axis=-2), a.dtype)) @ vh)
-
-
-def _cofactors_numpy(a: Any) -> Any:
-    determinant = np.linalg.det(a)
-    if not a.size:
-        return a
-    if np.all((determinant != 0) & np.isfinite(determinant)):
-        return determinant[..., None, None] * np.linalg.inv(a).swapaxes(-1, -2)
-    return _cofactors(np, a)
-
-
-def _inner(xp: Any, a: Any, b: Any) -> Any:
-    return xp.sum(a * b, axis=(-2, -1))
-
-
-def _cofactors_vjp(xp: Any, t: Any, a: Any, out: Any) -> Any:
-    """With C = det(a) a⁻ᵀ, dC = C tr(a⁻¹ da) - a⁻ᵀ daᵀ C; this is the transpose of that."""
-    inverse = transposed(xp, run(INV, a))
-    return _as_matrix(xp, _inner(xp, t, out)) * inverse - out @ transposed(xp, t) @ inverse
-
-
-def _cofactors_jvp(xp: Any, t: Any, a: Any, out: Any) -> Any:
-    inverse = transposed(xp, run(INV, a))
-    return _as_matrix(xp, _inner(xp, inverse, t)) * out - inverse @ transposed(xp, t) @ out
-
-
-COFACTORS = general(
-    "cofactors",
-    _cofactors,
-    vjps=(_cofactors_vjp,),
-    jvps=(_cofactors_jvp,),
-    numpy_kernel=_cofactors_numpy,
-    spec=_square_spec,
-)
-"""cofactors(a)"""
-
-DET = general(
-    "det",
-    lambda xp, a: xp.linalg.det(a),
-    vjps=(lambda xp, t, a, _out: _as_matrix(xp, t) * run(COFACTORS, a),),
-    jvps=(lambda xp, t, a, _out: _inner(xp, run(COFACTORS, a), t),),
-    numpy_kernel=np.linalg.det,
-    spec=lambda a: Spec(a.shape[:-2], _floating(a.dtype)),
-)
-"""det(a)"""
-
-
-def _imaginary(xp: Any, x: Any) -> Any:
-    """Return i Im(x), what moves the phase and not the size."""
-    return (x - xp.conj(x)) / 2
-
-
-def _slogdet_vjp(xp: Any, t: Slots, a: Any, out: Any) -> Any:
-    total = t.get(1)
-    if 0 in t and is_complex(a.dtype):
-        turned = _imaginary(xp, t[0] * out[0])
-        total = turned if total is None else total + turned
-    return ZERO if total is None else _as_matrix(xp, total) * transposed(xp, run(INV, a))
-
-
-def _slogdet_jvp(xp: Any, t: Any, a: Any, out: Any) -> Slots:
-    """With c = tr(a⁻¹ t): sign · i Im(c), which for real matrices is 0, and Re(c)."""
-    change = _inner(xp, transposed(xp, run(INV, a)), t)
-    if not is_complex(a.dtype):
-        return Slots({0: ZERO, 1: change})
-    return Slots({0: out[0] * _imaginary(xp, change), 1: xp.real(change)})
-
-
-def _slogdet_spec(a: Spec) -> tuple[Spec, Spec]:
-    dtype = _floating(a.dtype)
-    return Spec(a.shape[:-2], dtype), Spec(a.shape[:-2], np.zeros((), dtype).real.dtype)
-
-
-SLOGDET = general(
-    "slogdet",
-    lambda xp, a: tuple(xp.linalg.slogdet(a)),
-    vjps=(_slogdet_vjp,),
-    jvps=(_slogdet_jvp,),
-    spec=_slogdet_spec,
-)
-"""slogdet(a): two outputs."""
 
 
 def _rest(xp: Any, a: Any, out: Any, x: Any) -> Any:
@@ -429,6 +289,6 @@ PINV = general(
     lambda xp, a, rtol: xp.linalg.pinv(a, rtol=rtol),
     vjps=(_pinv_vjp,),
     jvps=(_pinv_jvp,),
-    spec=lambda a, rtol: Spec((*a.shape[:-2], a.shape[-1], a.shape[-2]), _floating(a.dtype)),
+    spec=lambda a, rtol: Spec((*a.shape[:-2], a.shape[-1], a.shape[-2]), floating(a.dtype)),
 )
 """pinv(a; rtol)"""

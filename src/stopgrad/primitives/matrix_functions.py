@@ -30,6 +30,9 @@ def matrix_power(a: Any, n: int) -> Tensor:
         a: tensor of shape (…, m, m).
         n: an integer; 0 gives identity matrices.
 
+    Returns:
+        Tensor of the shape of a.
+
     Raises:
         ShapeError: a is not square.
         LinearAlgebraError: n is negative and a singular.
@@ -67,7 +70,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, T
         rcond: singular values below this fraction of the largest count as 0; by default as in `pinv`.
 
     Returns:
-        (x, residuals, rank, singular values) as `numpy.linalg.lstsq` has them; the residuals, |a x - b|², are empty
+        (x, residuals, rank, singular values), as `numpy.linalg.lstsq` has them. The residuals, |a x - b|², are empty
         where a has no full column rank or no more rows than columns. The rank carries no derivative.
 
     Raises:
@@ -94,6 +97,13 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, T
 def matrix_rank(a: Any, rtol: float | None = None) -> Tensor:
     """How many singular values exceed the fraction rtol of the largest. Carries no derivative.
 
+    Args:
+        a: tensor of shape (…, m, n).
+        rtol: the fraction; by default as in `pinv`.
+
+    Returns:
+        Tensor of integers, of the leading axes.
+
     Example:
         >>> import stopgrad as sg
         >>> int(sg.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]))
@@ -109,6 +119,9 @@ def cond(a: Any, p: Any = None) -> Tensor:
     Args:
         a: tensor of shape (…, m, n); square unless p is `None`, 2 or -2.
         p: which norm; see `matrix_norm`.
+
+    Returns:
+        Tensor of the leading axes.
 
     Example:
         >>> import stopgrad as sg

@@ -1,7 +1,7 @@
 """Log-sum-exp, softmax and standardisation: operations that normalise along axes, each one node of the record.
 
 All subtract the largest entry first, so large inputs do not overflow; the derivatives do not depend on which entry that
-was, so ties are fine. softmax and log_softmax keep their output only.
+was, so ties are fine. softmax and log_softmax keep their output only, logsumexp its input.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stopgrad.core.operation import general
 from stopgrad.core.record import bind1, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.inputs import to_tensor
-from stopgrad.primitives.reducing import Axes, all_axes, lined_up, reduced_shape, reduction_params
+from stopgrad.primitives.reducing import Axes, all_axes, lined_up, mean_over, reduced_shape, reduction_params
 
 
 def logsumexp(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
@@ -121,6 +121,10 @@ def _float_spec(shape: Shape, dtype: Any) -> Spec:
     return Spec(shape, np.exp(np.ones(1, dtype)).dtype)
 
 
+def _as_float(x: Any) -> Any:
+    return x.astype(np.exp(x[:0] if x.ndim else x).dtype) if x.dtype.kind in "biu" else x
+
+
 def _finite_largest(xp: Any, x: Any, axis: Axes) -> Any:
     """Return the largest entries, with 1 for the size of the axes, and 0 for those that are not finite."""
     largest = xp.max(x, axis=axis, keepdims=True)
@@ -136,6 +140,7 @@ def _logsumexp_kernel(xp: Any, x: Any, axis: Axes, keepdims: bool, shape: Shape)
 
 
 def _logsumexp_numpy(x: Any, axis: Axes, keepdims: bool, shape: Shape) -> Any:
+    x = _as_float(x)
     largest = np.maximum.reduce(x, axis, None, None, True, -np.inf)
     if np.isfinite(largest).all():
         total = np.add.reduce(np.exp(x - largest), axis, None, None, keepdims)
@@ -146,26 +151,16 @@ def _logsumexp_numpy(x: Any, axis: Axes, keepdims: bool, shape: Shape) -> Any:
         return np.log(total) + largest.reshape(total.shape)
 
 
-def _weights(xp: Any, x: Any, out: Any, axis: Axes, keepdims: bool, shape: Shape) -> Any:
-    """Return softmax(x) from x and its logsumexp, with limits at infinities."""
-    if xp is np and np.isfinite(out).all():
-        return np.exp(x - lined_up(np, out, axis, keepdims, shape))
-    return run(SOFTMAX, x, params=(all_axes(axis, shape), True))
+def _weights(x: Any, axis: Axes) -> Any:
+    """Return softmax(x), with limits at infinities; exp(x - logsumexp(x)) would lose digits where x is large."""
+    return run(SOFTMAX, x, params=(all_axes(axis, x.shape), True))
 
 
 LOGSUMEXP = general(
     "logsumexp",
     _logsumexp_kernel,
-    vjps=(
-        lambda xp, t, x, out, axis, keepdims, shape: (
-            lined_up(xp, t, axis, keepdims, shape) * _weights(xp, x, out, axis, keepdims, shape)
-        ),
-    ),
-    jvps=(
-        lambda xp, t, x, out, axis, keepdims, shape: xp.sum(
-            t * _weights(xp, x, out, axis, keepdims, shape), axis=axis, keepdims=keepdims
-        ),
-    ),
+    vjps=(lambda xp, t, x, _out, axis, keepdims, shape: lined_up(xp, t, axis, keepdims, shape) * _weights(x, axis),),
+    jvps=(lambda xp, t, x, _out, axis, keepdims, shape: xp.sum(t * _weights(x, axis), axis=axis, keepdims=keepdims),),
     numpy_kernel=_logsumexp_numpy,
     spec=lambda x, axis, keepdims, shape: _float_spec(reduced_shape(axis, keepdims, shape), x.dtype),
 )
@@ -186,10 +181,14 @@ def _softmax_kernel(xp: Any, x: Any, axis: tuple[int, ...], limits: bool) -> Any
 
 
 def _softmax_numpy(x: Any, axis: tuple[int, ...], limits: bool) -> Any:
-    if limits or not x.size:
+    x = _as_float(x)
+    if not x.size:
+        return x
+    largest = np.maximum.reduce(x, axis, None, None, True)
+    if limits and not np.isfinite(largest).all():
         with np.errstate(over="ignore", invalid="ignore"):
             return _softmax_kernel(np, x, axis, limits)
-    exponentials = np.exp(x - np.maximum.reduce(x, axis, None, None, True))
+    exponentials = np.exp(x - largest)
     exponentials /= np.add.reduce(exponentials, axis, None, None, True)
     return exponentials
 
@@ -221,8 +220,9 @@ def _log_softmax_kernel(xp: Any, x: Any, axis: tuple[int, ...]) -> Any:
 
 
 def _log_softmax_numpy(x: Any, axis: tuple[int, ...]) -> Any:
+    x = _as_float(x)
     if not x.size:
-        return np.exp(x)
+        return x
     shifted = x - np.maximum.reduce(x, axis, None, None, True)
     return shifted - np.log(np.add.reduce(np.exp(shifted), axis, None, None, True))
 
@@ -239,8 +239,8 @@ LOG_SOFTMAX = general(
 
 
 def _standardize_kernel(xp: Any, x: Any, axis: tuple[int, ...], epsilon: float) -> Any:
-    centred = x - xp.mean(x, axis=axis, keepdims=True)
-    variance = xp.mean(centred * centred, axis=axis, keepdims=True)
+    centred = x - mean_over(xp, x, axis)
+    variance = mean_over(xp, centred * centred, axis)
     return centred / _root(xp, variance, epsilon)
 
 
@@ -252,10 +252,10 @@ def _root(xp: Any, variance: Any, epsilon: float) -> Any:
 
 def _standardize_rule(xp: Any, t: Any, x: Any, _out: Any, axis: tuple[int, ...], epsilon: float) -> Any:
     """With y the result and r = 1 / √(variance + ε): r (t - mean t - y mean(y t)), symmetric, so for both modes."""
-    centred = x - xp.mean(x, axis=axis, keepdims=True)
-    root = _root(xp, xp.mean(centred * centred, axis=axis, keepdims=True), epsilon)
+    centred = x - mean_over(xp, x, axis)
+    root = _root(xp, mean_over(xp, centred * centred, axis), epsilon)
     y = centred / root
-    return (t - xp.mean(t, axis=axis, keepdims=True) - y * xp.mean(y * t, axis=axis, keepdims=True)) / root
+    return (t - mean_over(xp, t, axis) - y * mean_over(xp, y * t, axis)) / root
 
 
 STANDARDIZE = general(

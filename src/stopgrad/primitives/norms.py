@@ -15,7 +15,7 @@ from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.arithmetic import abs
 from stopgrad.primitives.axes import moveaxis
 from stopgrad.primitives.casting import astype
-from stopgrad.primitives.comparison import not_equal
+from stopgrad.primitives.counting import count_nonzero
 from stopgrad.primitives.decompositions import svdvals
 from stopgrad.primitives.inputs import to_tensor
 from stopgrad.primitives.reducing import Axes, all_axes, lined_up, reduced_shape, reduction_params
@@ -93,7 +93,7 @@ def vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: float 
     if ord == -math.inf:
         return min(abs(x), axis, keepdims=keepdims)
     if ord == 0:
-        return astype(sum(not_equal(x, 0), axis, keepdims=keepdims), abs(x).dtype)
+        return astype(count_nonzero(x, axis, keepdims=keepdims), abs(x).dtype)
     if ord == 1:
         return sum(abs(x), axis, keepdims=keepdims)
     params = reduction_params("vector_norm", x.shape, axis, keepdims)

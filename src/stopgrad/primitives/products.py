@@ -86,6 +86,13 @@ def dot(a: Any, b: Any) -> Tensor:
 def vdot(a: Any, b: Any) -> Tensor:
     """Sum of conj(a) · b over all entries, both flattened.
 
+    Args:
+        a: tensor of any shape.
+        b: tensor of as many entries.
+
+    Returns:
+        Tensor of shape ().
+
     Raises:
         ShapeError: a and b differ in size.
 
@@ -100,6 +107,13 @@ def vdot(a: Any, b: Any) -> Tensor:
 
 def kron(a: Any, b: Any) -> Tensor:
     """Kronecker product: the blocks a[i, j, …] · b. The tensor with fewer axes gets new ones in front.
+
+    Args:
+        a: tensor.
+        b: tensor.
+
+    Returns:
+        Tensor whose sizes are the products of theirs.
 
     Example:
         >>> import stopgrad as sg
@@ -116,6 +130,14 @@ def kron(a: Any, b: Any) -> Tensor:
 
 def cross(a: Any, b: Any, axis: int = -1) -> Tensor:
     """Vector product of vectors of three entries along an axis; the other axes broadcast.
+
+    Args:
+        a: tensor.
+        b: tensor.
+        axis: along which the vectors lie.
+
+    Returns:
+        Tensor of the broadcast shape.
 
     Raises:
         ShapeError: the axis is not of size 3, or the shapes do not broadcast.

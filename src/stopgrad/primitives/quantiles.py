@@ -36,6 +36,9 @@ def median(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
         keepdims: keep the reduced axes, with size 1.
 
+    Returns:
+        Tensor without the reduced axes (or with them as 1).
+
     Raises:
         ShapeError: an axis is out of range, or there is no entry.
 
@@ -60,6 +63,9 @@ def quantile(x: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
             nearer (the even one halfway), "midpoint" their mean.
         keepdims: keep the reduced axes, with size 1.
 
+    Returns:
+        Tensor without the reduced axes (or with them as 1), led by the axis of q if q has one.
+
     Raises:
         ShapeError: an axis is out of range, or there is no entry.
         ArgumentError: q outside [0, 1], or an unknown method.
@@ -74,6 +80,16 @@ def quantile(x: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
 
 def percentile(x: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     """Percentiles over axes: `quantile` with q in hundredths.
+
+    Args:
+        x: tensor of a real dtype.
+        q: a number between 0 and 100, or several along one axis.
+        axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
+        method: see `quantile`.
+        keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        Tensor without the reduced axes (or with them as 1), led by the axis of q if q has one.
 
     Example:
         >>> import stopgrad as sg

@@ -35,10 +35,12 @@ def recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
 
 
 def _shift(xp: Any, x: Any, axis: int, by: int) -> Any:
+    if not x.shape[axis]:
+        return x
     before = (slice(None),) * axis
     if by == 1:
-        return xp.concat([xp.zeros_like(x[(*before, slice(0, 1))]), x[(*before, slice(0, -1))]], axis=axis)
-    return xp.concat([x[(*before, slice(1, None))], xp.zeros_like(x[(*before, slice(0, 1))])], axis=axis)
+        return xp.concat([xp.zeros_like(x[(*before, slice(0, 1), ...)]), x[(*before, slice(0, -1), ...)]], axis=axis)
+    return xp.concat([x[(*before, slice(1, None), ...)], xp.zeros_like(x[(*before, slice(0, 1), ...)])], axis=axis)
 
 
 SHIFT: Operation = linear(
@@ -57,7 +59,7 @@ def _recurrence_kernel(xp: Any, a: Any, b: Any, axis: int, reverse: bool) -> Any
     y: Any = None
     steps: list[Any] = []
     for i in _order(b.shape[axis], reverse):
-        y = b[(*before, i)] if y is None else b[(*before, i)] + a[(*before, i)] * y
+        y = b[(*before, i, ...)] if y is None else b[(*before, i, ...)] + a[(*before, i, ...)] * y
         steps.append(y)
     if not steps:
         return xp.zeros_like(b)

@@ -14,6 +14,8 @@ from stopgrad.core.arrays import Shape, Spec, normalize_axes
 from stopgrad.core.errors import ArgumentTypeError
 
 Axes = tuple[int, ...] | None
+_ndarray = np.ndarray
+_SCALARS = frozenset((np.float64, np.float32, np.complex128, np.complex64))
 Reduction = tuple[Axes, bool, Shape]
 
 
@@ -65,12 +67,19 @@ def spread(xp: Any, t: Any, axis: Axes, keepdims: bool, shape: Shape) -> Any:
     """Return a reduced value repeated over the axes it was reduced along; on NumPy a read-only view, not a copy."""
     if xp is np:
         # np.broadcast_to takes 2200 ns, this 300: a view with strides of zero, made by hand.
-        kind = type(t)
-        if kind is np.float64 or kind is np.float32:
-            return np.ndarray(shape, t.dtype, t, 0, (0,) * len(shape))
-        if kind is np.ndarray and t.flags.c_contiguous and t.size:
-            return np.ndarray(shape, t.dtype, t, 0, _strides(t, all_axes(axis, shape), keepdims, len(shape)))
+        if type(t) in _SCALARS:
+            return _ndarray(shape, t.dtype, t, 0, (0,) * len(shape))
+        if type(t) is _ndarray and t.flags.c_contiguous and t.size:
+            return _ndarray(shape, t.dtype, t, 0, _strides(t, all_axes(axis, shape), keepdims, len(shape)))
     return xp.broadcast_to(lined_up(xp, t, axis, keepdims, shape), shape)
+
+
+def mean_over(xp: Any, x: Any, axis: Axes) -> Any:
+    """Return the mean over axes, kept as 1, of a floating-point array or tensor; NaN over nothing, without a word."""
+    count = reduced_size(axis, x.shape)
+    if xp is np:
+        return np.add.reduce(x, axis, None, None, True) / count
+    return xp.sum(x, axis=axis, keepdims=True) / count
 
 
 def _strides(t: Any, axes: tuple[int, ...], keepdims: bool, ndim: int) -> tuple[int, ...]:

@@ -82,6 +82,14 @@ def cumulative_prod(
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     """Running sum along an axis, of the flattened tensor if `None`: NumPy's form of `cumulative_sum`.
 
+    Args:
+        x: tensor.
+        axis: along which; `None` for the flattened tensor.
+        dtype: dtype to sum in and to return.
+
+    Returns:
+        Tensor of the shape of x, or of one axis if `None`.
+
     Example:
         >>> import stopgrad as sg
         >>> sg.cumsum([[1.0, 2.0], [3.0, 4.0]]).numpy()
@@ -92,6 +100,14 @@ def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     """Running product along an axis, of the flattened tensor if `None`: NumPy's form of `cumulative_prod`.
+
+    Args:
+        x: tensor.
+        axis: along which; `None` for the flattened tensor.
+        dtype: dtype to multiply in and to return.
+
+    Returns:
+        Tensor of the shape of x, or of one axis if `None`.
 
     Example:
         >>> import stopgrad as sg
@@ -152,9 +168,9 @@ def _scanned(xp: Any, scan: Any, first: Any, x: Any, axis: int, exclusive: bool,
     if reverse:
         x = xp.flip(x, axis=axis)
     out = scan(x, axis=axis, dtype=dtype)
-    if exclusive:
+    if exclusive and out.shape[axis]:
         before = (slice(None),) * axis
-        out = xp.concat([first(out[(*before, slice(0, 1))]), out[(*before, slice(0, -1))]], axis=axis)
+        out = xp.concat([first(out[(*before, slice(0, 1), ...)]), out[(*before, slice(0, -1), ...)]], axis=axis)
     return xp.flip(out, axis=axis) if reverse else out
 
 
@@ -220,7 +236,7 @@ def _logcumsumexp_kernel(xp: Any, x: Any, axis: int, reverse: bool) -> Any:
     count = x.shape[axis]
     steps: list[Any] = []
     for i in range(count - 1, -1, -1) if reverse else range(count):
-        entry = x[(*before, i)]
+        entry = x[(*before, i, ...)]
         steps.append(xp.logaddexp(steps[-1], entry) if steps else entry)
     return xp.stack(steps[::-1] if reverse else steps, axis=axis) if steps else xp.zeros_like(x)
 

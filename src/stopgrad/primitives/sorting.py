@@ -221,7 +221,7 @@ SEARCHSORTED = nondifferentiable(
 
 
 def _unknown_spec(*_: Any) -> Spec:
-    raise ShapeError("unique: how many different entries there are depends on the values, which are not known yet")
+    raise ShapeError("unique: how many different entries there are depends on values that are not known while tracing")
 
 
 UNIQUE = nondifferentiable("unique", lambda xp, x: xp.unique_values(x), numpy_kernel=np.unique, spec=_unknown_spec)

@@ -14,7 +14,7 @@ from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.arithmetic import divide, multiply, subtract
 from stopgrad.primitives.comparison import equal
 from stopgrad.primitives.inputs import to_tensor
-from stopgrad.primitives.reducing import Axes, lined_up, reduced_shape, reduced_size, reduction_params
+from stopgrad.primitives.reducing import Axes, lined_up, mean_over, reduced_shape, reduced_size, reduction_params
 from stopgrad.primitives.reductions import max, mean, min, sum
 from stopgrad.primitives.selection import WHERE
 from stopgrad.primitives.shape import reshape
@@ -157,6 +157,9 @@ def nansum(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
         keepdims: keep the summed axes, with size 1.
 
+    Returns:
+        Tensor without the reduced axes (or with them as 1).
+
     Example:
         >>> import stopgrad as sg
         >>> float(sg.nansum([1.0, float("nan"), 2.0]))
@@ -173,6 +176,9 @@ def nanmean(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
         keepdims: keep the averaged axes, with size 1.
 
+    Returns:
+        Tensor without the reduced axes (or with them as 1).
+
     Example:
         >>> import stopgrad as sg
         >>> float(sg.nanmean([1.0, float("nan"), 2.0]))
@@ -186,6 +192,14 @@ def nanmean(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
 def nanmax(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """Largest entry over axes that is not NaN; -inf where all are. Ties as in `max`.
 
+    Args:
+        x: tensor of a real dtype.
+        axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
+        keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        Tensor without the reduced axes (or with them as 1).
+
     Example:
         >>> import stopgrad as sg
         >>> float(sg.nanmax([1.0, float("nan"), 2.0]))
@@ -196,6 +210,14 @@ def nanmax(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
 
 def nanmin(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """Smallest entry over axes that is not NaN; +inf where all are. Ties as in `min`.
+
+    Args:
+        x: tensor of a real dtype.
+        axis: an axis, a tuple of them, or `None` for all; negative ones count from the end.
+        keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        Tensor without the reduced axes (or with them as 1).
 
     Example:
         >>> import stopgrad as sg
@@ -217,7 +239,7 @@ def _real_spec(x: Spec, axis: Axes, keepdims: bool, shape: Shape, ddof: float) -
 
 
 def _centred(xp: Any, x: Any, axis: Axes) -> Any:
-    return x - xp.mean(x, axis=axis, keepdims=True)
+    return x - mean_over(xp, x, axis)
 
 
 def _inner(xp: Any, a: Any, b: Any) -> Any:
@@ -243,7 +265,7 @@ def _var_numpy(x: Any, axis: Axes, keepdims: bool, shape: Shape, ddof: float) ->
         x = x.astype(np.float64)
     elif x.dtype.itemsize == 2:  # as NumPy: half precision is summed in single
         return _var_numpy(x.astype(np.float32), axis, keepdims, shape, ddof).astype(x.dtype)
-    centred = x - np.add.reduce(x, axis, None, None, True) / reduced_size(axis, shape)
+    centred = _centred(np, x, axis)
     square = _inner(np, centred, centred)
     return np.add.reduce(square, axis, None, None, keepdims) / _divisor(axis, shape, ddof)
 
