@@ -53,6 +53,8 @@ def getitem(x: Any, index: Any) -> Tensor:
     x = to_tensor(x, "getitem")
     template, arrays = parse("getitem", index, x.shape)
     if arrays:
+        if getattr(x.value, "is_symbolic", False):
+            template, arrays = _without_masks(template, arrays)
         return bind(INDEX, (x, *arrays), (template, x.shape))
     return bind1(SLICE, x, (template, x.shape))
 
@@ -164,6 +166,27 @@ def _bounds(name: str, entry: slice, axis: int, shape: Shape) -> tuple[int, int 
     if start < 0:  # a step back from before the first entry: nothing
         return 0, 0, 1
     return start, (None if stop < 0 else stop), step
+
+
+def _without_masks(template: Template, arrays: Sequence[Any]) -> tuple[Template, list[Any]]:
+    """Return the index with the places of their true entries instead of known masks: so the shape is known as well."""
+    following = iter(arrays)
+    entries: list[Any] = []
+    replaced: list[Any] = []
+    for entry in template:
+        if entry != "array":
+            entries.append(entry)
+            continue
+        array = next(following)
+        value = array.value if isinstance(array, Tensor) else array
+        if isinstance(value, np.ndarray) and value.dtype.kind == "b" and value.ndim:
+            numbers = np.nonzero(value)
+            entries += ["array"] * len(numbers)
+            replaced += numbers
+        else:
+            entries.append(entry)
+            replaced.append(array)
+    return tuple(entries), replaced
 
 
 def python_index(template: Template, arrays: Sequence[Any]) -> tuple[Any, ...]:
