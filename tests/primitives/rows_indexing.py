@@ -42,7 +42,7 @@ def _torch_set(x: Any, value: Any) -> Any:
 ROWS = [
     Row(
         "slice",
-        lambda x: x[1, ..., ::2],
+        lambda x: primitives.getitem(x, (1, ..., slice(None, None, 2))),
         [(CUBE,), (MATRIX,)],
         [(np.zeros((2, 0, 3)),)],
         jax=lambda x: x[1, ..., ::2],
@@ -51,7 +51,7 @@ ROWS = [
     ),
     Row(
         "slice",
-        lambda x: x[::-1, None, 2:0:-1],
+        lambda x: primitives.getitem(x, (slice(None, None, -1), None, slice(2, 0, -1))),
         [(CUBE,), (MATRIX,)],
         [(np.ones((1, 1)),)],
         jax=lambda x: x[::-1, None, 2:0:-1],
@@ -59,7 +59,7 @@ ROWS = [
     ),
     Row(
         "index",
-        lambda x: x[TWICE],
+        lambda x: primitives.getitem(x, TWICE),
         [(MATRIX,), (ROW,)],
         [(np.zeros((3, 0)),)],
         jax=lambda x: x[TWICE],
@@ -68,7 +68,7 @@ ROWS = [
     ),
     Row(
         "index",
-        lambda x: x[[1, 0, 1], :, [3, 0, 3]],
+        lambda x: primitives.getitem(x, ([1, 0, 1], slice(None), [3, 0, 3])),
         [(CUBE,)],
         [],
         jax=lambda x: x[np.array([1, 0, 1]), :, np.array([3, 0, 3])],
@@ -76,7 +76,7 @@ ROWS = [
     ),
     Row(
         "index",
-        lambda x: x[MASK],
+        lambda x: primitives.getitem(x, MASK),
         [(MATRIX,)],
         [(np.zeros((3, 4, 0)),)],
         jax=lambda x: x[MASK],

@@ -144,6 +144,10 @@ class EveryInput:
         self.keep_inputs = keep_inputs
         self.keep_output = keep_output
 
+    def bound(self, kept: tuple[Any, ...], params: tuple[Any, ...]) -> BoundRules:
+        """Return the rules of one node: `bound(...)[i](xp, t)`, at a cost that does not grow with the inputs."""
+        return BoundRules(self.rule, kept[:-1], kept[-1], params)
+
     def __getitem__(self, i: int) -> Rule:
         rule, param_count = self.rule, self.param_count
 
@@ -152,6 +156,21 @@ class EveryInput:
             return rule(i, xp, t, kept_and_params[: end - 1], kept_and_params[end - 1], *kept_and_params[end:])
 
         return rule_of_input
+
+
+class BoundRules:
+    """The rules of an operation of any number of inputs, with what a node keeps and its parameters filled in."""
+
+    __slots__ = ("_inputs", "_out", "_params", "_rule")
+
+    def __init__(self, rule: Rule, inputs: tuple[Any, ...], out: Any, params: tuple[Any, ...]) -> None:
+        self._rule = rule
+        self._inputs = inputs
+        self._out = out
+        self._params = params
+
+    def __getitem__(self, i: int) -> Rule:
+        return lambda xp, t: self._rule(i, xp, t, self._inputs, self._out, *self._params)
 
 
 def _needs(vjp: Rule, jvp: Rule, arity: int) -> tuple[bool, ...]:

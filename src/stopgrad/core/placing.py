@@ -13,6 +13,7 @@ import numpy as np
 
 from stopgrad.core.arrays import Shape, Spec, result_dtype
 from stopgrad.core.operation import EveryInput, general
+from stopgrad.core.tensor import Tensor
 
 IndexEntry = int | tuple[int | None, int | None, int | None] | None
 BasicIndex = tuple[IndexEntry, ...]
@@ -23,6 +24,28 @@ BasicIndex = tuple[IndexEntry, ...]
 def index_of(basic: BasicIndex) -> tuple[int | slice | None, ...]:
     """Return the index as Python writes it."""
     return tuple(slice(*entry) if isinstance(entry, tuple) else entry for entry in basic)
+
+
+def ascending(basic: BasicIndex, shape: Shape) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """Return an index without steps back, and the axes of what it selects that are to be flipped then.
+
+    For libraries that have no negative steps; the index ends in an ellipsis, which some want.
+    """
+    index: list[Any] = []
+    flipped: list[int] = []
+    axis = place = 0
+    for entry in index_of(basic):
+        if isinstance(entry, slice):
+            places = range(*entry.indices(shape[axis]))
+            if places and places.step < 0:
+                entry = slice(places[-1], places[0] + 1, -places.step)
+                flipped.append(place)
+            elif not places:
+                entry = slice(0, 0)
+        index.append(entry)
+        axis += entry is not None
+        place += not isinstance(entry, int)
+    return (*index, ...), tuple(flipped)
 
 
 def _place_numpy(*pieces_and_params: Any) -> Any:
@@ -45,14 +68,26 @@ def _place(xp: Any, *pieces_and_params: Any) -> Any:
     out = xp.zeros(shape, dtype=xp.result_type(*pieces), device=getattr(pieces[0], "device", None))
     for piece, basic in zip(pieces, indices, strict=True):
         # The standard has no new axes in an index that is assigned to: give the piece the shape it has without them.
-        index: tuple[Any, ...] = (*(entry for entry in index_of(basic) if entry is not None), ...)
+        index, flipped = ascending(tuple(entry for entry in basic if entry is not None), shape)
         part = out[index]
         piece = xp.reshape(piece, part.shape)
+        piece = xp.flip(piece, axis=flipped) if flipped else piece
         if hasattr(out, "at"):
             out = out.at[index].add(piece)
         else:
             out[index] = part + piece
     return out
+
+
+def _piece(i: int, xp: Any, t: Any, inputs: Any, out: Any, indices: tuple[BasicIndex, ...], shape: Shape) -> Any:
+    if xp is np or isinstance(t, Tensor):
+        return t[(*index_of(indices[i]), ...)]
+    index, flipped = ascending(indices[i], shape)
+    return xp.flip(t[index], axis=flipped) if flipped else t[index]
+
+
+def _placed(i: int, xp: Any, t: Any, inputs: Any, out: Any, indices: tuple[BasicIndex, ...], shape: Shape) -> Any:
+    return Placed([t], [indices[i]], shape)
 
 
 def _place_spec(*inputs_and_params: Any) -> Spec:
@@ -64,12 +99,8 @@ PLACE = general(
     "place",
     _place,
     numpy_kernel=_place_numpy,
-    vjps=EveryInput(
-        lambda i, xp, t, inputs, out, indices, shape: t[(*index_of(indices[i]), ...)], 2, keep_inputs=False
-    ),
-    jvps=EveryInput(
-        lambda i, xp, t, inputs, out, indices, shape: Placed([t], [indices[i]], shape), 2, keep_inputs=False
-    ),
+    vjps=EveryInput(_piece, 2, keep_inputs=False),
+    jvps=EveryInput(_placed, 2, keep_inputs=False),
     spec=_place_spec,
     passes_masks=True,
 )

@@ -211,12 +211,25 @@ def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 
 def flipud(x: Any) -> Tensor:
-    """The rows (axis 0) in reverse order; see `flip`."""
+    """The rows (axis 0) in reverse order; see `flip`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.flipud([[1.0], [2.0]]).numpy()
+        array([[2.],
+               [1.]])
+    """
     return flip(x, 0)
 
 
 def fliplr(x: Any) -> Tensor:
-    """The columns (axis 1) in reverse order; see `flip`."""
+    """The columns (axis 1) in reverse order; see `flip`.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.fliplr([[1.0, 2.0]]).numpy()
+        array([[2., 1.]])
+    """
     return flip(x, 1)
 
 

@@ -16,14 +16,14 @@ import numpy as np
 
 from stopgrad.core.arrays import Shape, Spec, is_array
 from stopgrad.core.errors import ArgumentTypeError, BoundsError, ShapeError
-from stopgrad.core.operation import ABSENT, EveryInput, general, linear
-from stopgrad.core.placing import Placed, index_of
+from stopgrad.core.operation import ABSENT, EveryInput, Operation, general, linear
+from stopgrad.core.placing import Placed, ascending, index_of
 from stopgrad.core.record import bind, bind1, coerce, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.inputs import on_host, to_tensor
 
 Template = tuple[Any, ...]
-"""A `BasicIndex` (see `stopgrad.core.placing`) with the word "array" where the next array belongs."""
+"""A `BasicIndex` (see `stopgrad.core.placing`) with "array" where the next array belongs, and perhaps "..."."""
 
 
 def getitem(x: Any, index: Any) -> Tensor:
@@ -53,6 +53,8 @@ def getitem(x: Any, index: Any) -> Tensor:
     x = to_tensor(x, "getitem")
     template, arrays = parse("getitem", index, x.shape)
     if arrays:
+        if getattr(x.value, "is_symbolic", False):
+            template, arrays = _without_masks(template, arrays)
         return bind(INDEX, (x, *arrays), (template, x.shape))
     return bind1(SLICE, x, (template, x.shape))
 
@@ -85,12 +87,15 @@ def _parse_any(name: str, entries: Sequence[Any], shape: Shape) -> tuple[Templat
         raise BoundsError(f"{name}: too many indices: {used} for a tensor with {len(shape)} axes, of shape {shape}")
     if sum(entry is Ellipsis for entry in read) > 1:
         raise ArgumentTypeError(f"{name}: an index can hold only one ellipsis (...)")
+    any_arrays = any(hasattr(entry, "shape") for entry in read)
     template: list[Any] = []
     arrays: list[Any] = []
     axis = 0
     for entry in read:
         if entry is Ellipsis:
             stop = axis + len(shape) - used
+            if stop == axis and any_arrays:
+                template.append("...")  # to NumPy it parts the arrays on either side also where it stands for no axis
             template += [(0, shape[one], 1) for one in range(axis, stop)]
             axis = stop
         elif entry is None:
@@ -158,15 +163,45 @@ def _bounds(name: str, entry: slice, axis: int, shape: Shape) -> tuple[int, int 
         start, stop, step = entry.indices(shape[axis])
     except (TypeError, ValueError) as error:
         raise ArgumentTypeError(f"{name}: {entry} is no slice: {error}") from None
+    if start < 0:  # a step back from before the first entry: nothing
+        return 0, 0, 1
     return start, (None if stop < 0 else stop), step
+
+
+def _without_masks(template: Template, arrays: Sequence[Any]) -> tuple[Template, list[Any]]:
+    """Return the index with the places of their true entries instead of known masks: so the shape is known as well."""
+    following = iter(arrays)
+    entries: list[Any] = []
+    replaced: list[Any] = []
+    for entry in template:
+        if entry != "array":
+            entries.append(entry)
+            continue
+        array = next(following)
+        value = array.value if isinstance(array, Tensor) else array
+        if isinstance(value, np.ndarray) and value.dtype.kind == "b" and value.ndim:
+            numbers = np.nonzero(value)
+            entries += ["array"] * len(numbers)
+            replaced += numbers
+        else:
+            entries.append(entry)
+            replaced.append(array)
+    return tuple(entries), replaced
 
 
 def python_index(template: Template, arrays: Sequence[Any]) -> tuple[Any, ...]:
     """Return template and arrays as the index Python writes."""
     following = iter(arrays)
-    return tuple(
-        next(following) if entry == "array" else slice(*entry) if type(entry) is tuple else entry for entry in template
-    )
+    index: list[Any] = []
+    for entry in template:
+        if type(entry) is tuple:
+            entry = slice(*entry)
+        elif entry == "array":
+            entry = next(following)
+        elif entry == "...":
+            entry = ...
+        index.append(entry)
+    return tuple(index)
 
 
 def indexed_spec(x: Spec, *arrays_and_params: Any) -> Spec:
@@ -181,20 +216,18 @@ def indexed_spec(x: Spec, *arrays_and_params: Any) -> Spec:
     return Spec(np.broadcast_to(np.zeros(()), x.shape)[python_index(template, stand_ins)].shape, x.dtype)
 
 
-def _slice_any(xp: Any, x: Any, template: Template, _shape: Shape) -> Any:
-    index = index_of(template)
-    if any(type(entry) is slice and entry.step < 0 for entry in index):  # not in every library
-        return on_host(xp, lambda array: array[index], x)
-    return x[(*index, ...)]
+def _slice_any(xp: Any, x: Any, template: Template, shape: Shape) -> Any:
+    index, flipped = ascending(template, shape)
+    return xp.flip(x[index], axis=flipped) if flipped else x[index]
 
 
-SLICE = linear(
+SLICE: Operation = linear(
     "slice",
     _slice_any,
     lambda xp, t, template, shape: Placed([t], [template], shape),
     spec=indexed_spec,
     numpy_kernel=lambda x, template, _shape: x[index_of(template)],
-    tangent=lambda xp, t, template, _shape: t[index_of(template)],
+    tangent=lambda xp, t, template, shape: run(SLICE, t, params=(template, shape)),
     masks=True,
     passes_masks=True,
 )
@@ -270,12 +303,15 @@ def add_into(out: np.ndarray, index: tuple[Any, ...], values: Any) -> None:
     """Add values into an array of our own at any index, duplicates adding up."""
     if not any(isinstance(entry, np.ndarray) and entry.dtype.kind != "b" for entry in index):
         out[index] += values  # nothing is named twice
-    elif np.size(values) < 1024:
+        return
+    selected = out[index].shape
+    if np.shape(values) != selected:  # NumPy's add.at does not always broadcast right (seen in 2.4)
+        values = np.broadcast_to(values, selected)
+    if values.size < 1024:
         np.add.at(out, index, values)
-    else:  # over flat positions NumPy's add.at is many times faster
-        positions = _positions(out.shape, index)
-        flat_values = np.broadcast_to(values, positions.shape).reshape(-1)
-        np.add.at(out.reshape(-1), positions.reshape(-1), flat_values.astype(out.dtype, copy=False))
+    else:  # over flat positions it is many times faster
+        positions = _positions(out.shape, index).reshape(-1)
+        np.add.at(out.reshape(-1), positions, values.reshape(-1).astype(out.dtype, copy=False))
 
 
 def _positions(shape: Shape, index: tuple[Any, ...]) -> np.ndarray:

@@ -108,7 +108,13 @@ def concat(tensors: Sequence[Any], axis: int | None = 0) -> Tensor:
 
 
 def concatenate(tensors: Sequence[Any], axis: int | None = 0) -> Tensor:
-    """Same as `concat`, by NumPy's name."""
+    """Same as `concat`, by NumPy's name.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.concatenate([[1.0, 2.0], [3.0]]).numpy()
+        array([1., 2., 3.])
+    """
     return concat(tensors, axis)
 
 

@@ -24,7 +24,7 @@ from stopgrad.primitives.reductions import max, mean
 
 
 def _lowest(dtype: Any) -> Any:
-    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min if dtype.kind in "iu" else False
+    return -np.inf if carries_derivative(dtype) else np.iinfo(dtype).min if dtype.kind in "iu" else False
 
 
 def _largest(x: Any, geometry: Geometry) -> Any:

@@ -99,7 +99,13 @@ def ravel(x: Any, order: str = "C") -> Tensor:
 
 
 def flatten(x: Any, order: str = "C") -> Tensor:
-    """Same as `ravel`: all entries along one axis, in row-major order."""
+    """Same as `ravel`: all entries along one axis, in row-major order.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.flatten([[1.0, 2.0], [3.0, 4.0]]).numpy()
+        array([1., 2., 3., 4.])
+    """
     return ravel(x, order)
 
 

@@ -71,7 +71,13 @@ def at_add(x: Any, index: Any, value: Any) -> Tensor:
 
 
 def scatter_add(x: Any, index: Any, updates: Any) -> Tensor:
-    """Same as `at_add`: a copy of x with the updates added at x[index], duplicates adding up."""
+    """Same as `at_add`: a copy of x with the updates added at x[index], duplicates adding up.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> sg.scatter_add([1.0, 2.0, 3.0], [0, 0], [10.0, 20.0]).numpy()
+        array([31.,  2.,  3.])
+    """
     return _update(AT_ADD, "scatter_add", x, index, updates)
 
 

@@ -55,6 +55,9 @@ def forward(
             index, operation, parents, kept, shape, dtype, params = node
             if recorded:
                 kept = tensors_kept(node)
+            rules = operation.jvps
+            if not operation.fixed_arity:
+                rules, kept, params = rules.bound(kept, params), (), ()
             total = tangents.get(index, ABSENT)
             for i, parent in enumerate(parents):
                 if type(parent) is not tuple:
@@ -62,7 +65,7 @@ def forward(
                 tangent = tangents.get(parent[0], ABSENT)
                 if tangent is ABSENT:
                     continue
-                passed: Any = tangent if tangent is ZERO else operation.jvps[i](xp, tangent, *kept, *params)
+                passed: Any = tangent if tangent is ZERO else rules[i](xp, tangent, *kept, *params)
                 if passed is ABSENT:
                     continue
                 if passed is not ZERO and shape is not None:

@@ -80,6 +80,9 @@ def reverse(
                 continue
             if recorded:
                 kept = tensors_kept(node)
+            rules = operation.vjps
+            if not operation.fixed_arity:
+                rules, kept, params = rules.bound(kept, params), (), ()
             i = -1
             for parent in parents:
                 i += 1
@@ -88,7 +91,7 @@ def reverse(
                 parent_index = parent[0]
                 if parent_index not in live:
                     continue
-                rule = operation.vjps[i]
+                rule = rules[i]
                 if params:
                     passed = rule(xp, cotangent, *kept, *params)
                 elif len(kept) == 2:
