@@ -100,7 +100,8 @@ class Comparison:
                 pushed = weights[compared] * tangent[compared]
                 deviation = float(abs(np.sum(pulled) - np.sum(pushed)))
                 size = float(np.sum(np.abs(pulled)) + np.sum(np.abs(pushed)))
-                if deviation <= self._tolerance.absolute + 0.1 * self._tolerance.relative * size:
+                allowed = self._tolerance.absolute + 0.1 * self._tolerance.relative * size
+                if deviation <= allowed + np.abs(weights) @ probe.estimate.rounding:
                     continue
                 scatter = self._scatter(probe, partial(self._pulled, probe, weights))
                 scatter += self._scatter(probe, partial(self._pushed, probe, weights))

@@ -131,14 +131,16 @@ class _Table:
         value, error = np.full(size, np.nan), np.full(size, np.inf)
         rounding, step = np.zeros(size), np.full(size, self._steps[-1])
         with np.errstate(all="ignore"):
+            largest = self._epsilon * np.max([np.nan_to_num(np.abs(row), posinf=0.0) for row in rows], axis=0)
             for last in reversed(range(1, len(rows))):
                 for here, spread in _extrapolated(rows[max(last - _LEVELS, 0) : last + 1]):
-                    here_error = spread + floors[last]
+                    floor = floors[last] + largest
+                    here_error = spread + floor
                     agrees = np.isinf(error) | (np.abs(here - value) <= 4 * (error + here_error))
                     better = (here_error < error) & agrees  # False where it is NaN
                     value = np.where(better, here, value)
                     error = np.where(better, here_error, error)
-                    rounding = np.where(better, floors[last], rounding)
+                    rounding = np.where(better, floor, rounding)
                     step = np.where(better, self._steps[last], step)
             settled = bool(np.all((error <= tolerance * np.abs(value)) | (error <= 2 * rounding)))
         return Estimate(value, error, rounding, step, settled)
