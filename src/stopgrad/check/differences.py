@@ -28,13 +28,15 @@ _STEP_ERRORS = (StopgradError, ValueError, ArithmeticError)
 class Estimate(NamedTuple):
     """Derivative of a curve at 0, entry by entry: an error of infinity where no difference was finite.
 
-    `rounding` is what rounding the result alone contributes to the error, `step` the smallest step that was used.
+    `rounding` is what rounding the result alone contributes to the error, `step` the smallest step that was used, `size`
+    a size below which values do not count: a millionth of the largest difference that was met.
     """
 
     value: Vector
     error: Vector
     rounding: Vector
     step: Vector
+    size: Vector
     settled: bool
 
 
@@ -131,10 +133,10 @@ class _Table:
         value, error = np.full(size, np.nan), np.full(size, np.inf)
         rounding, step = np.zeros(size), np.full(size, self._steps[-1])
         with np.errstate(all="ignore"):
-            largest = self._epsilon * np.max([np.nan_to_num(np.abs(row), posinf=0.0) for row in rows], axis=0)
+            largest = np.max([np.nan_to_num(np.abs(row), posinf=0.0) for row in rows], axis=0)
             for last in reversed(range(1, len(rows))):
                 for here, spread in _extrapolated(rows[max(last - _LEVELS, 0) : last + 1]):
-                    floor = floors[last] + largest
+                    floor = floors[last] + self._epsilon * largest
                     here_error = spread + floor
                     agrees = np.isinf(error) | (np.abs(here - value) <= 4 * (error + here_error))
                     better = (here_error < error) & agrees  # False where it is NaN
@@ -142,8 +144,9 @@ class _Table:
                     error = np.where(better, here_error, error)
                     rounding = np.where(better, floor, rounding)
                     step = np.where(better, self._steps[last], step)
-            settled = bool(np.all((error <= tolerance * np.abs(value)) | (error <= 2 * rounding)))
-        return Estimate(value, error, rounding, step, settled)
+            counts = np.abs(value) + 1e-6 * largest
+            settled = bool(np.all((error <= tolerance * counts) | (error <= 2 * rounding)))
+        return Estimate(value, error, rounding, step, 1e-6 * largest, settled)
 
 
 def _extrapolated(rows: list[Vector]) -> Iterator[tuple[Vector, Vector]]:
