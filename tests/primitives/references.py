@@ -15,8 +15,10 @@ from tests.primitives.table import Point, cotangents_for, differentiable, output
 torch.set_num_threads(1)
 
 
-def jax_derivative(row: Row, point: Point) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
+def jax_derivative(row: Row, point: Point, *, values_only: bool) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
     """Return values, and gradients by the floating-point arguments, of the outputs added up with fixed weights."""
+    if values_only:
+        return [np.asarray(one) for one in outputs_of(row.jax(*map(jnp.asarray, point)))], None
     places = differentiable(point)
 
     def f(*given: Any) -> tuple[Any, ...]:
@@ -38,13 +40,13 @@ def jax_derivative(row: Row, point: Point) -> tuple[list[np.ndarray], list[np.nd
     return [np.asarray(one) for one in values], [np.asarray(one) for one in gradients]
 
 
-def torch_derivative(row: Row, point: Point) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
+def torch_derivative(row: Row, point: Point, *, values_only: bool) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
     """Return the same by PyTorch; no gradients for complex numbers, of which its are the conjugates."""
     places = differentiable(point)
     arguments = [torch.tensor(one, requires_grad=i in places) for i, one in enumerate(point)]
     outputs = [torch.as_tensor(one) for one in outputs_of(row.torch(*arguments))]
     values = [one.detach().resolve_conj().numpy() for one in outputs]
-    if any(one.dtype.kind == "c" for one in (*values, *point)):
+    if values_only or any(one.dtype.kind == "c" for one in (*values, *point)):
         return values, None
     weighted = [
         (output, torch.tensor(seed))

@@ -12,7 +12,7 @@ from stopgrad.check.differences import kink, noise
 from stopgrad.check.layout import Vector
 from stopgrad.check.locate import Suspect, against_differences, against_other_mode
 from stopgrad.check.probe import Probe, Tolerance
-from stopgrad.check.subject import Subject
+from stopgrad.check.subject import UNEVEN, Subject
 
 Leaves = Sequence[Any] | None
 Weighted = tuple[Vector, Vector]
@@ -70,7 +70,7 @@ class Comparison:
             if not wrong.any():
                 continue
             deviation = np.nan_to_num(np.abs(tangent - probe.value), nan=np.inf)
-            scatter = self._scatter(probe, partial(self._subject.forward, probe.direction))
+            scatter = self._scatter(probe, partial(self._tangent, probe))
             rounding = wrong & (deviation <= 16 * (scatter + probe.coarse_noise))
             if rounding.any() and not self._kink(probe, _unit(deviation, rounding)):
                 wrong &= ~rounding
@@ -100,7 +100,8 @@ class Comparison:
                 pushed = weights[compared] * tangent[compared]
                 deviation = float(abs(np.sum(pulled) - np.sum(pushed)))
                 size = float(np.sum(np.abs(pulled)) + np.sum(np.abs(pushed)))
-                if deviation <= self._tolerance.absolute + 0.1 * self._tolerance.relative * size:
+                allowed = self._tolerance.absolute + 0.1 * self._tolerance.relative * size
+                if deviation <= allowed + np.abs(weights) @ probe.estimate.rounding:
                     continue
                 scatter = self._scatter(probe, partial(self._pulled, probe, weights))
                 scatter += self._scatter(probe, partial(self._pushed, probe, weights))
@@ -108,27 +109,36 @@ class Comparison:
                     return against_other_mode(self._suspect("reverse", probe, weights))
         return None
 
-    def _pulled(self, probe: Probe, weights: Vector, leaves: Leaves) -> Any:
+    def _tangent(self, probe: Probe, scale: float, leaves: Leaves) -> Any:
+        return self._subject.forward(probe.direction * scale, leaves)
+
+    def _pulled(self, probe: Probe, weights: Vector, scale: float, leaves: Leaves) -> Any:
         moving = probe.direction != 0
-        return self._subject.reverse(weights, leaves)[moving] @ probe.direction[moving]
+        return self._subject.reverse(weights * scale, leaves)[moving] @ probe.direction[moving]
 
-    def _pushed(self, probe: Probe, weights: Vector, leaves: Leaves) -> Any:
+    def _pushed(self, probe: Probe, weights: Vector, scale: float, leaves: Leaves) -> Any:
         compared = weights != 0
-        return weights[compared] @ self._subject.forward(probe.direction, leaves)[compared]
+        return weights[compared] @ self._subject.forward(probe.direction * scale, leaves)[compared]
 
-    def _scatter(self, probe: Probe, derivative: Callable[[Leaves], Any]) -> Any:
-        """Return the rounding noise in a derivative of ours: how unevenly it changes along the direction.
+    def _scatter(self, probe: Probe, derivative: Callable[[float, Leaves], Any]) -> Any:
+        """Return the rounding noise in a derivative of ours: how unevenly it changes with the point and with its seed.
 
         Beside what is measured for the differences, it shows what rounding explains; at a kink, where the derivative
         jumps, neither does.
+
+        Args:
+            probe: along whose direction.
+            derivative: by the factor that its seed is multiplied by, and at other leaves than the point's if given.
         """
         subject, moving = self._subject, probe.direction != 0
 
         def along(t: float) -> Vector:
             point = np.where(moving, subject.point + t * probe.direction, subject.point)
-            return np.atleast_1d(derivative(subject.inputs.arrays(point)))
+            return np.atleast_1d(derivative(1.0, subject.inputs.arrays(point)))
 
-        return noise(along, subject.epsilon)
+        here = np.atleast_1d(derivative(1.0, None))
+        scaled = [np.abs(np.atleast_1d(derivative(scale, None)) / scale - here) for scale in UNEVEN]
+        return noise(along, subject.epsilon) + np.max(np.nan_to_num(scaled), axis=0)
 
     def _kink(self, probe: Probe, weights: Vector) -> bool:
         return kink(probe.curve, weights, self._subject.epsilon) is not None

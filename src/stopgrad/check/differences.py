@@ -29,12 +29,14 @@ class Estimate(NamedTuple):
     """Derivative of a curve at 0, entry by entry: an error of infinity where no difference was finite.
 
     `rounding` is what rounding the result alone contributes to the error, `step` the smallest step that was used.
+    Values below `size` do not count: a millionth of the largest difference at this step or larger ones.
     """
 
     value: Vector
     error: Vector
     rounding: Vector
     step: Vector
+    size: Vector
     settled: bool
 
 
@@ -129,19 +131,22 @@ class _Table:
         rows = [one if one.size == size else missing for one in self._differences]
         floors = [one if one.size == size else missing for one in self._floors]
         value, error = np.full(size, np.nan), np.full(size, np.inf)
-        rounding, step = np.zeros(size), np.full(size, self._steps[-1])
+        rounding, step, least = np.zeros(size), np.full(size, self._steps[-1]), np.zeros(size)
         with np.errstate(all="ignore"):
+            largest = np.maximum.accumulate([np.nan_to_num(np.abs(row), posinf=0.0) for row in rows])
             for last in reversed(range(1, len(rows))):
                 for here, spread in _extrapolated(rows[max(last - _LEVELS, 0) : last + 1]):
-                    here_error = spread + floors[last]
+                    floor = floors[last] + self._epsilon * largest[last]
+                    here_error = spread + floor
                     agrees = np.isinf(error) | (np.abs(here - value) <= 4 * (error + here_error))
                     better = (here_error < error) & agrees  # False where it is NaN
                     value = np.where(better, here, value)
                     error = np.where(better, here_error, error)
-                    rounding = np.where(better, floors[last], rounding)
+                    rounding = np.where(better, floor, rounding)
                     step = np.where(better, self._steps[last], step)
-            settled = bool(np.all((error <= tolerance * np.abs(value)) | (error <= 2 * rounding)))
-        return Estimate(value, error, rounding, step, settled)
+                    least = np.where(better, 1e-6 * largest[last], least)
+            settled = bool(np.all((error <= tolerance * (np.abs(value) + least)) | (error <= 2 * rounding)))
+        return Estimate(value, error, rounding, step, least, settled)
 
 
 def _extrapolated(rows: list[Vector]) -> Iterator[tuple[Vector, Vector]]:

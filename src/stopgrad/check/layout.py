@@ -26,7 +26,8 @@ class Layout:
         self.names = tuple(names)
         self.leaves = tuple(leaves)
         self.specs = tuple(spec_of(leaf) for leaf in leaves)
-        self._ends = np.cumsum([self._places(i) for i in range(len(self.leaves))], dtype=int)
+        self.places = [self._places(i) for i in range(len(self.leaves))]
+        self._ends = np.cumsum(self.places, dtype=int)
         self.size = int(self._ends[-1]) if self.leaves else 0
         self.epsilon = max((_epsilon(spec.dtype) for spec in self.specs), default=np.finfo(float).eps)
 
@@ -53,9 +54,7 @@ class Layout:
     def arrays(self, vector: Vector, *, dual: bool = False) -> list[Any]:
         """Return a vector as raw arrays of this layout, in the leaves' own dtypes and array libraries."""
         arrays = []
-        for spec, leaf, end, places in zip(
-            self.specs, self.leaves, self._ends, np.diff(self._ends, prepend=0), strict=True
-        ):
+        for spec, leaf, end, places in zip(self.specs, self.leaves, self._ends, self.places, strict=True):
             piece = vector[end - places : end]
             if is_complex(spec.dtype):
                 piece = piece[0::2] + 1j * (-piece[1::2] if dual else piece[1::2])
@@ -70,7 +69,7 @@ class Layout:
         """Return how to call the entry at this place of the vector: `argument 0['w'][2, 3]`."""
         number = int(np.searchsorted(self._ends, place, side="right"))
         spec = self.specs[number]
-        offset = place - int(self._ends[number] - self._places(number))
+        offset = place - int(self._ends[number] - self.places[number])
         part = ""
         if is_complex(spec.dtype):
             part = " (imaginary part)" if offset % 2 else " (real part)"

@@ -58,7 +58,7 @@ class Probe:
 
         It costs more than the differences themselves, and is asked for only where they disagree with a derivative.
         """
-        measured = noise(self.curve, self.subject.epsilon) / self.estimate.step
+        measured = (noise(self.curve, self.subject.epsilon) + self.subject.rounding) / self.estimate.step
         again = [self._estimate(length).value / length for length in (23 / 32, 27 / 32, 37 / 32)]
         total: Vector = measured + np.max(np.abs(np.nan_to_num(again) - np.nan_to_num(self.value)), axis=0)
         return total
@@ -101,7 +101,8 @@ class Probe:
     @cached_property
     def vague(self) -> Any:
         """Which outputs differences say little about."""
-        size = np.abs(self.value) + 1e-3 * np.max(np.abs(self.value), initial=0.0, where=np.isfinite(self.value))
+        most = np.max(np.abs(self.value), initial=0.0, where=np.isfinite(self.value))
+        size = np.abs(self.value) + 1e-3 * most + self.estimate.size
         loose = max(1e-4, 10 * self.tolerance.relative)
         return self.subject.comparable & ~(4 * self.error <= self.tolerance.absolute + loose * size)
 
@@ -110,7 +111,7 @@ class Probe:
         """Which outputs differences say little about, for another reason than rounding."""
         if not self.vague.any():
             return self.vague
-        measured = noise(self.curve, self.subject.epsilon) / self.estimate.step
+        measured = (noise(self.curve, self.subject.epsilon) + self.subject.rounding) / self.estimate.step
         return self.vague & ~(self.error <= 16 * (measured + self.estimate.rounding))
 
     def raise_unsettled(self) -> None:

@@ -7,6 +7,7 @@ own derivatives are those of second order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from stopgrad.core.record import coerce, leaf
 from stopgrad.core.state import Level, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.transforms.products import jvp, vjp
+
+UNEVEN = (0.7, 0.9, 1.1, 1.3)
+"""Factors that round differently from 1, to see rounding in what is linear."""
 
 
 class FlatFunction:
@@ -88,6 +92,7 @@ class Subject:
         inputs: the point: names and values of the leaves.
         output_names: called after the first run, returns a name for each of the tensors returned.
         path: the modes of the derivatives that `apply` itself takes, outermost first.
+        seeds: how many of the leaves, the last ones, `apply` is linear in.
     """
 
     def __init__(
@@ -96,10 +101,12 @@ class Subject:
         inputs: Layout,
         output_names: Callable[[], Sequence[str]],
         path: tuple[str, ...] = (),
+        seeds: int = 0,
     ) -> None:
         self.apply = apply
         self.inputs = inputs
         self.path = path
+        self._seeds = seeds
         self.point = inputs.vector(inputs.leaves)
         self.movable = np.isfinite(self.point)
         self.replay = Replay()
@@ -122,6 +129,17 @@ class Subject:
         if len(results) != len(self.outputs.names):
             raise GradientCheckError("check_gradients: the number of results must not depend on values")
         return np.where(self.comparable, self.outputs.vector(results, what="near by, the result"), 0.0)
+
+    @cached_property
+    def rounding(self) -> Vector:
+        """How much rounding there is in the result, as far as it shows: a derivative is linear in its seeds."""
+        if not self._seeds:
+            return np.zeros_like(self.value)
+        ends = self.inputs.size - sum(places for places in self.inputs.places[-self._seeds :])
+        linear = np.arange(self.inputs.size) >= ends
+        scaled = [self.evaluate(np.where(linear, self.point * scale, self.point)) / scale for scale in UNEVEN]
+        here = np.where(self.comparable, self.value, 0.0)
+        return np.max([np.nan_to_num(np.abs(one - here)) for one in scaled], axis=0)
 
     def along(self, direction: Vector) -> Curve:
         """Return the function along a direction from the point; entries that are not finite stay where they are."""
@@ -165,7 +183,8 @@ class Subject:
             seed_names = [f"the cotangent of {name}" for name in self.outputs.names]
             derivative_names = [f"the gradient by {name}" for name in self.inputs.names]
         inputs = Layout((*self.inputs.names, *seed_names), (*self.inputs.leaves, *seeds))
-        return Subject(pushed if mode == "forward" else pulled, inputs, lambda: derivative_names, (mode, *self.path))
+        apply_derivative = pushed if mode == "forward" else pulled
+        return Subject(apply_derivative, inputs, lambda: derivative_names, (mode, *self.path), len(seeds))
 
 
 def _floating(x: Any) -> Any:
