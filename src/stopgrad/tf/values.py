@@ -15,6 +15,7 @@ import numpy as np
 import stopgrad.primitives as p
 from stopgrad.core.arrays import PYTHON_SCALARS
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError, DTypeError
+from stopgrad.core.graph import Output
 from stopgrad.core.record import coerce
 from stopgrad.core.tensor import Disposed, Tensor
 from stopgrad.tf.dtypes import as_dtype, complex128, float32, int32
@@ -108,6 +109,11 @@ def python_int(x: Any, name: str) -> int:
     if len(found) != 1:
         raise ArgumentError(f"{name}: takes one integer, got {x!r:.60}")
     return found[0]
+
+
+def known_values(x: Tensor) -> np.ndarray | None:
+    """Return the values, `None` while a program is traced and they are not known yet."""
+    return None if isinstance(x.value, Output) else x.numpy()
 
 
 def summary_of(function: Callable[..., Any]) -> str:
