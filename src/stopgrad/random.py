@@ -54,7 +54,8 @@ class Generator:
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Size = None, dtype: Any = np.float64) -> Tensor:
         """Return uniform samples in [low, high); derivatives pass to the bounds."""
         noise = self._rng.random(_size("uniform", size, low, high), dtype=_noise_dtype(dtype))
-        return _affine(low, primitives.subtract(high, low), noise, dtype)
+        plain = type(low) in (int, float) and type(high) in (int, float)  # numbers do not widen the dtype asked for
+        return _affine(low, high - low if plain else primitives.subtract(high, low), noise, dtype)
 
     def exponential(self, scale: Any = 1.0, size: Size = None, dtype: Any = np.float64) -> Tensor:
         """Return exponential samples of the given mean; derivatives pass to it."""

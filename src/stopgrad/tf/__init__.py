@@ -14,7 +14,7 @@ that is here. Gradients at ties and kinks are stopgrad's, too. `name=` is accept
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from stopgrad.core.tensor import Tensor
 from stopgrad.tf import linalg, losses, math, methods, nest, nn, random, train  # methods gives tensors theirs
@@ -255,7 +255,7 @@ _OF_SUBMODULES = [
 ]
 
 
-def executing_eagerly() -> bool:
+def executing_eagerly() -> Literal[True]:
     """Return `True`: everything is computed at once."""
     return True
 

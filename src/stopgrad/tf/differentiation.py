@@ -45,9 +45,8 @@ class GradientTape(transforms.GradientTape):
 
     Example:
         >>> import stopgrad.tf as tf
-        >>> x = tf.constant(3.0)
         >>> with tf.GradientTape() as tape:
-        ...     tape.watch(x)
+        ...     x = tape.watch(tf.constant(3.0))
         ...     y = x * tf.stop_gradient(x)
         >>> float(tape.gradient(y, x))
         3.0
@@ -71,7 +70,7 @@ class GradientTape(transforms.GradientTape):
         self._reading.close()
         super().__exit__(kind, error, traceback)
 
-    def gradient(  # type: ignore[override]
+    def gradient(
         self,
         target: Any,
         sources: Any,
@@ -92,7 +91,7 @@ class GradientTape(transforms.GradientTape):
         policy = _policy(unconnected_gradients, "GradientTape.gradient")
         return super().gradient(target, sources, output_gradients, policy, stop_gradients=stop_gradients)
 
-    def jacobian(  # type: ignore[override]
+    def jacobian(
         self,
         target: Any,
         sources: Any,
@@ -194,8 +193,8 @@ def gradients(
 
     Example:
         >>> import stopgrad.tf as tf
+        >>> x = tf.Variable(1.0)
         >>> with tf.GradientTape() as tape:
-        ...     x = tape.watch(tf.constant(1.0))
         ...     y = 2.0 * x
         ...     z = x + y
         >>> [float(g) for g in tf.gradients(z, [x, y])]
@@ -219,8 +218,8 @@ def hessians(
 
     Example:
         >>> import stopgrad.tf as tf
+        >>> x = tf.Variable([1.0, 2.0])
         >>> with tf.GradientTape() as tape:
-        ...     x = tape.watch(tf.constant([1.0, 2.0]))
         ...     y = tf.reduce_sum(x**3)
         >>> tf.hessians(y, x)[0].numpy()
         array([[ 6.,  0.],
@@ -316,7 +315,8 @@ def _entry(returned: Any, name: str) -> Any:
 
 def _policy(given: UnconnectedGradients | str, where: str) -> Unconnected:
     if isinstance(given, UnconnectedGradients):
-        return given.value  # type: ignore[return-value]
+        policy: Unconnected = given.value
+        return policy
     if given in ("none", "zero", "error"):
-        return given  # type: ignore[return-value]
+        return given  # type: ignore[return-value]  # narrowed by the line above
     raise ArgumentError(f"{where}: unconnected_gradients must be UnconnectedGradients.NONE or ZERO, got {given!r}")

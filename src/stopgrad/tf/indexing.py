@@ -11,7 +11,7 @@ from stopgrad.core.arrays import normalize_axis
 from stopgrad.core.errors import ArgumentError, BoundsError, ShapeError
 from stopgrad.core.tensor import Tensor
 from stopgrad.tf.dtypes import as_dtype, bool, float32, int32, int64
-from stopgrad.tf.values import as_tensor, integers, operands, python_int
+from stopgrad.tf.values import as_tensor, integers, known_values, operands, python_int
 
 
 class TopK(NamedTuple):
@@ -33,7 +33,7 @@ class UniqueWithCounts(NamedTuple):
 
     y: Tensor
     idx: Tensor
-    count: Tensor
+    count: Tensor  # type: ignore[assignment]  # TensorFlow's name, which hides that of tuples
 
 
 def gather(
@@ -46,7 +46,8 @@ def gather(
 ) -> Tensor:
     """Return the entries with given numbers along an axis, the first after the batch axes if none is given.
 
-    Numbers count from 0; negative ones are out of range, as in TensorFlow.
+    Numbers count from 0; negative ones are out of range, as in TensorFlow. An integer in the third place is taken for
+    the axis, as in TensorFlow.js; TensorFlow's `validate_indices` is not used.
 
     Example:
         >>> import stopgrad.tf as tf
@@ -54,6 +55,8 @@ def gather(
         array([30., 10.], dtype=float32)
     """
     tensor, numbers = as_tensor(params, "gather"), as_tensor(indices, "gather")
+    if axis is None and type(validate_indices) is int:
+        axis = validate_indices
     along = None if axis is None else python_int(axis, "gather: axis")
     _refuse_negative(numbers, "gather")
     return p.gather(tensor, numbers, along, batch_dims)
@@ -229,7 +232,8 @@ def searchsorted(
     if inside.shape[:-1] != sought.shape[:-1]:
         raise ShapeError(f"searchsorted: shapes {inside.shape} and {sought.shape} must agree but for the last axis")
     rows, columns = inside.reshape(-1, inside.shape[-1]), sought.reshape(-1, sought.shape[-1])
-    places = [np.searchsorted(row, column, side) for row, column in zip(rows, columns, strict=True)]
+    where: Any = side
+    places = [np.searchsorted(row, column, where) for row, column in zip(rows, columns, strict=True)]
     return Tensor(np.array(places, as_dtype(out_type)).reshape(sought.shape))
 
 
@@ -291,8 +295,8 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool, name: str
 
 
 def _refuse_negative(numbers: Tensor, name: str) -> None:
-    host = numbers.numpy()
-    if host.dtype.kind == "i" and host.size and host.min() < 0:
+    host = known_values(numbers)
+    if host is not None and host.dtype.kind == "i" and host.size and host.min() < 0:
         raise BoundsError(f"{name}: the index {host.min()} is negative; TensorFlow counts from the start only")
 
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import stopgrad.primitives as p
+from stopgrad import linalg as ours
 from stopgrad.core.errors import ShapeError
 from stopgrad.core.tensor import Tensor
 from stopgrad.tf.creation import eye
+from stopgrad.tf.dtypes import int32
 from stopgrad.tf.elementwise import global_norm
 from stopgrad.tf.missing import message
 from stopgrad.tf.products import (
@@ -28,32 +30,32 @@ from stopgrad.tf.products import (
     tensordot,
     trace,
 )
-from stopgrad.tf.values import as_floats, operands
+from stopgrad.tf.values import as_floats, as_tensor, operands
 
 
 def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Inverse of square matrices, or of their adjoints."""
-    return p.inv(_adjoint_if(adjoint, as_floats(input, "inv")))
+    return ours.inv(_adjoint_if(adjoint, as_floats(input, "inv")))
 
 
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """Pseudoinverse of matrices; singular values below the fraction `rcond` of the largest count as 0."""
-    return p.pinv(as_floats(a, "pinv"), rcond)
+    return ours.pinv(as_floats(a, "pinv"), rcond)
 
 
 def det(input: Any, name: str | None = None) -> Tensor:
     """Determinant of square matrices."""
-    return p.det(as_floats(input, "det"))
+    return ours.det(as_floats(input, "det"))
 
 
 def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Return sign, and logarithm of the absolute value, of the determinant."""
-    return p.slogdet(as_floats(input, "slogdet"))
+    return ours.slogdet(as_floats(input, "slogdet"))
 
 
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """Logarithm of the determinant of positive definite matrices."""
-    return p.slogdet(as_floats(matrix, "logdet"))[1]
+    return ours.slogdet(as_floats(matrix, "logdet"))[1]
 
 
 def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
@@ -66,7 +68,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
                [0.5]], dtype=float32)
     """
     a, b = _system("solve", matrix, rhs)
-    return p.solve(_adjoint_if(adjoint, a), b)
+    return ours.solve(_adjoint_if(adjoint, a), b)
 
 
 def triangular_solve(
@@ -74,12 +76,12 @@ def triangular_solve(
 ) -> Tensor:
     """Solution x of matrix · x = rhs, of which only the lower (or upper) triangle of the matrix is looked at."""
     a, b = _system("triangular_solve", matrix, rhs)
-    return p.solve_triangular(_adjoint_if(adjoint, a), b, lower=lower is not adjoint)
+    return ours.solve_triangular(_adjoint_if(adjoint, a), b, lower=lower is not adjoint)
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
     """Lower triangular L with L · Lᴴ equal to positive definite matrices."""
-    return p.cholesky(as_floats(input, "cholesky"))
+    return ours.cholesky(as_floats(input, "cholesky"))
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
@@ -90,49 +92,49 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
 
 def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Return eigenvalues in ascending order, and eigenvectors as columns, of symmetric (Hermitian) matrices."""
-    return p.eigh(as_floats(tensor, "eigh"))
+    return ours.eigh(as_floats(tensor, "eigh"))
 
 
 def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
     """Eigenvalues, in ascending order, of symmetric (Hermitian) matrices."""
-    return p.eigvalsh(as_floats(tensor, "eigvalsh"))
+    return ours.eigvalsh(as_floats(tensor, "eigvalsh"))
 
 
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
     """Return (s, u, v), TensorFlow's order, with tensor = u · diag(s) · vᴴ; or s alone."""
     x = as_floats(tensor, "svd")
     if not compute_uv:
-        return p.svdvals(x)
-    u, s, vh = p.svd(x, full_matrices=full_matrices)
+        return ours.svdvals(x)
+    u, s, vh = ours.svd(x, full_matrices=full_matrices)
     return s, u, _adjoint(vh)
 
 
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Return Q with orthonormal columns and upper triangular R with Q · R equal to matrices."""
-    return p.qr(as_floats(input, "qr"), "complete" if full_matrices else "reduced")
+    return ours.qr(as_floats(input, "qr"), "complete" if full_matrices else "reduced")
 
 
 def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None) -> Tensor:
     """The x that makes ‖matrix · x - rhs‖² + l2_regularizer · ‖x‖² least; `fast` is not used."""
     a, b = _system("lstsq", matrix, rhs)
     if not l2_regularizer:
-        return p.matmul(p.pinv(a), b)
+        return p.matmul(ours.pinv(a), b)
     turned = _adjoint(a)
     penalty = p.multiply(p.eye(a.shape[-1], dtype=a.dtype), l2_regularizer)
-    return p.solve(p.add(p.matmul(turned, a), penalty), p.matmul(turned, b))
+    return ours.solve(p.add(p.matmul(turned, a), penalty), p.matmul(turned, b))
 
 
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """Number of singular values above a tolerance, a multiple of the rounding error by default."""
     x = as_floats(a, "matrix_rank")
     if tol is None:
-        return p.matrix_rank(x)
-    return p.count_nonzero(p.greater(p.svdvals(x), tol), -1)
+        return p.astype(ours.matrix_rank(x), int32)
+    return p.astype(p.count_nonzero(p.greater(ours.svdvals(x), tol), -1), int32)
 
 
 def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     """Tensor of twice the axes with the given entries at out[i…, i…], and zeros elsewhere."""
-    x = as_floats(diagonal, "tensor_diag")
+    x = as_tensor(diagonal, "tensor_diag")
     return p.reshape(p.diag_embed(p.reshape(x, -1)), (*x.shape, *x.shape))
 
 
@@ -154,7 +156,7 @@ def gram_schmidt(xs: Any) -> Any:
             raise ShapeError(f"gram_schmidt: takes vectors of one length, got shape {row.shape}")
         for other in found:
             row = p.subtract(row, p.multiply(p.sum(p.multiply(other, row)), other))
-        found.append(p.divide(row, p.norm(row)))
+        found.append(p.divide(row, ours.norm(row)))
     return found if is_list else p.stack(found)
 
 

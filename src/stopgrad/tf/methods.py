@@ -1,11 +1,13 @@
 """TensorFlow.js's chained methods: `x.square().mul(2).mat_mul(w).print()`.
 
 Importing this module gives `Tensor` and `Variable` the methods of one table, besides those they have. A name they have
-already keeps its meaning: `x.sum(axis)`, `x.mean()`, `x.reshape([2, 3])` or `x.transpose()` are stopgrad's own.
+already keeps its meaning: `x.mean()`, `x.reshape([2, 3])` or `x.transpose()` are stopgrad's own. The reductions among
+these take TensorFlow.js's `x.sum(axis, keep_dims)`, too.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -220,6 +222,24 @@ METHODS: dict[str, Callable[..., Any]] = {
 """Every method that is added, by name."""
 
 
+def _with_keep_dims(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return a reduction of stopgrad's that takes `keep_dims`, also by position, besides its own arguments."""
+
+    @functools.wraps(function)
+    def reduced(x: Any, axis: Any = None, keep_dims: bool | None = None, **settings: Any) -> Tensor:
+        if keep_dims is not None:
+            settings["keepdims"] = keep_dims
+        return function(x, axis, **settings)
+
+    return reduced
+
+
+WIDENED: dict[str, Callable[..., Any]] = {
+    name: _with_keep_dims(getattr(p, name)) for name in ("all", "any", "max", "mean", "min", "prod", "sum")
+}
+"""The methods that were there and take further arguments, by name."""
+
+
 def _rank(x: Any) -> int:
     """Number of axes."""
     return len(x.shape)
@@ -230,7 +250,9 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {"rank": _rank}
 
 
 def install(cls: type) -> None:
-    """Give a class that is or stands for a tensor the methods of the tables, never in place of one it has."""
+    """Give a class that is or stands for a tensor the methods of the tables; none replaces one that does otherwise."""
+    for name, function in WIDENED.items():
+        setattr(cls, name, function)
     for name, function in METHODS.items():
         if not hasattr(cls, name):
             setattr(cls, name, function)

@@ -28,7 +28,7 @@ from stopgrad.tf.indexing import gather, in_top_k, top_k
 from stopgrad.tf.missing import message
 from stopgrad.tf.products import l2_normalize
 from stopgrad.tf.random import dropout_mask
-from stopgrad.tf.values import as_floats, as_tensor, axes, operands, unary
+from stopgrad.tf.values import as_floats, as_tensor, axes, known_values, operands, unary
 
 sigmoid = unary(p.sigmoid, "sigmoid", floats=True)
 log_sigmoid = unary(p.log_sigmoid, "log_sigmoid", floats=True)
@@ -106,8 +106,8 @@ def softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
 
     Example:
         >>> import stopgrad.tf as tf
-        >>> tf.nn.softmax([1000.0, 1001.0]).numpy()
-        array([0.26894143, 0.7310586 ], dtype=float32)
+        >>> tf.nn.softmax([1000.0, 1001.0]).numpy().round(4)
+        array([0.2689, 0.7311], dtype=float32)
     """
     return p.softmax(as_floats(logits, "softmax"), -1 if axis is None else axes(axis, "softmax"))
 
@@ -159,8 +159,8 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     numbers, x = as_tensor(labels, where), as_floats(logits, where)
     if not x.ndim or numbers.shape != x.shape[:-1]:
         raise ShapeError(f"{where}: labels of shape {numbers.shape} do not go with logits of shape {x.shape}")
-    host = numbers.numpy()
-    if host.size and not (host.min() >= 0 and host.max() < x.shape[-1]):
+    host = known_values(numbers)
+    if host is not None and host.size and not (host.min() >= 0 and host.max() < x.shape[-1]):
         raise BoundsError(f"{where}: labels must be in [0, {x.shape[-1]}), got {host.min()} to {host.max()}")
     chosen = p.take_along_axis(p.log_softmax(x, -1), p.expand_dims(numbers, -1), -1)
     return p.negative(p.squeeze(chosen, -1))
@@ -178,9 +178,11 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
 
 
 def moments(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: Any, axes: Any = None, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return mean and variance over axes; `shift` is not used.
+    """Return mean and variance over axes, all of them by default.
+
+    `True` in the third place keeps the axes, as in TensorFlow.js; TensorFlow's `shift` is not used.
 
     Example:
         >>> import stopgrad.tf as tf
@@ -189,6 +191,7 @@ def moments(
         (array([2., 3.], dtype=float32), array([1., 1.], dtype=float32))
     """
     tensor, along = as_floats(x, "moments"), _axes(axes, "moments")
+    keepdims = keepdims or shift is True
     return p.mean(tensor, axis=along, keepdims=keepdims), p.var(tensor, axis=along, keepdims=keepdims)
 
 

@@ -46,7 +46,7 @@ def print_tensor(x: Any, verbose: bool = False) -> None:
         >>> import stopgrad.tf as tf
         >>> tf.tensor2d([[1, 2], [3, 4.5]]).print()
         Tensor
-            [[1, 2  ],
+            [[1, 2],
              [3, 4.5]]
     """
     tensor = as_tensor(x, "print")
@@ -82,4 +82,4 @@ def _number(value: Any) -> str:
     return f"{value:.7g}"
 
 
-_FORMATTER: Any = {"float_kind": _number}
+_FORMATTER: Any = {"float_kind": _number, "int_kind": str}

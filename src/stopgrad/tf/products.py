@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import stopgrad.primitives as p
+from stopgrad import linalg
 from stopgrad.core.errors import ArgumentError, ShapeError
 from stopgrad.core.tensor import Tensor
 from stopgrad.tf.values import as_floats, as_tensor, axes, operands, python_int
@@ -109,10 +110,10 @@ def norm(
     """
     x, along = as_floats(tensor, "norm"), axes(axis, "norm")
     if isinstance(along, tuple) and len(along) == 2:
-        return p.norm(x, "fro" if ord == "euclidean" else ord, along, keepdims)
+        return linalg.norm(x, "fro" if ord == "euclidean" else ord, along, keepdims)
     if isinstance(ord, str) and ord != "euclidean":
         raise ArgumentError(f"norm: ord={ord!r} is a norm of matrices; give the pair of axes, axis=[-2, -1]")
-    return p.vector_norm(x, axis=along, keepdims=keepdims, ord=2 if ord == "euclidean" else ord)
+    return linalg.vector_norm(x, axis=along, keepdims=keepdims, ord=2 if ord == "euclidean" else ord)
 
 
 def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -135,7 +136,7 @@ def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -
 def trace(x: Any, name: str | None = None) -> Tensor:
     """Sum of the diagonal of the last two axes."""
     tensor = as_tensor(x, "trace")
-    return p.astype(p.trace(tensor, axis1=-2, axis2=-1), tensor.dtype)
+    return p.astype(linalg.trace(tensor, axis1=-2, axis2=-1), tensor.dtype)
 
 
 def diag(diagonal: Any, name: str = "diag", k: Any = 0) -> Tensor:
@@ -175,7 +176,8 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     """Vector product of vectors of three entries along the last axis."""
-    return p.cross(*operands("cross", a, b))
+    first, second = operands("cross", a, b)
+    return p.cross(first, second)
 
 
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:

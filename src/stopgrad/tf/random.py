@@ -255,9 +255,8 @@ def _uniform(stream: ours.Generator, shape: Any, minval: Any, maxval: Any, dtype
             raise ArgumentError(f"uniform: give maxval for integers (dtype={found})")
         low, high = (as_tensor(bound, "uniform").numpy() for bound in (minval, maxval))
         return Tensor(np.asarray(stream.numpy_generator.integers(low, high, size)).astype(found))
-    high = 1.0 if maxval is None else maxval
-    bounds = [one if type(one) in (int, float) else as_tensor(one, "uniform", found) for one in (minval, high)]
-    return stream.uniform(*map(_plain, bounds), size, found)
+    lowest = as_tensor(minval, "uniform", found)
+    return stream.uniform(lowest, as_tensor(1 if maxval is None else maxval, "uniform", found), size, found)
 
 
 def _plain(parameter: Any) -> Any:

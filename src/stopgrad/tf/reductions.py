@@ -202,13 +202,12 @@ def _extreme(function: Callable[..., Tensor], name: str, x: Any, axis: Any, keep
     tensor, along = as_tensor(x, name), axes(axis, name)
     if tensor.size or not isinstance(tensor.dtype, np.dtype):
         return function(tensor, axis=along, keepdims=keepdims)
-    floats = tensor.dtype.kind == "f"
-    limits = None if floats else np.iinfo(tensor.dtype)
-    if name == "reduce_max":
-        start = -np.inf if limits is None else limits.min
-        return Tensor(np.asarray(np.maximum.reduce(tensor.numpy(), along, keepdims=keepdims, initial=start)))
-    start = np.inf if limits is None else limits.max
-    return Tensor(np.asarray(np.minimum.reduce(tensor.numpy(), along, keepdims=keepdims, initial=start)))
+    # Of nothing: what leaves the largest (smallest) of the rest as it is.
+    limits = None if tensor.dtype.kind == "f" else np.iinfo(tensor.dtype)
+    reduce: Any = np.maximum.reduce if name == "reduce_max" else np.minimum.reduce
+    lowest, highest = (-np.inf, np.inf) if limits is None else (limits.min, limits.max)
+    start = lowest if name == "reduce_max" else highest
+    return Tensor(np.asarray(reduce(tensor.numpy(), along, keepdims=keepdims, initial=start)))
 
 
 def _position(function: Callable[..., Tensor], name: str, x: Any, axis: Any, dtype: Any) -> Tensor:

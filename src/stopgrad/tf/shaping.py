@@ -66,7 +66,9 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     along = normalize_axis("unstack", axis, tensor.ndim)
     count = tensor.shape[along]
     if num is not None and num != count:
-        raise ShapeError(f"unstack: num is {num}, but axis {axis} of shape {tensor.shape} has {count} entries")
+        raise ShapeError(
+            f"unstack: num is {num}, but axis {axis} of shape {tensor.shape} has {count}; write axis= for an axis"
+        )
     return [p.getitem(tensor, (slice_(None),) * along + (i,)) for i in range(count)]
 
 
@@ -112,9 +114,11 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
 
 
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+    tensor: Any, paddings: Any, mode: Any = "CONSTANT", constant_values: Any = 0, name: str | None = None
 ) -> Tensor:
     """Add entries before and after along each axis: a constant, or mirror images ("REFLECT", "SYMMETRIC").
+
+    A number in place of the mode is taken for the constant, as in TensorFlow.js.
 
     Example:
         >>> import stopgrad.tf as tf
@@ -126,6 +130,8 @@ def pad(
     widths = tuple(zip(flat[::2], flat[1::2], strict=True))
     if len(widths) != x.ndim:
         raise ShapeError(f"pad: paddings must have a row (before, after) for each of the {x.ndim} axes")
+    if not isinstance(mode, str):
+        mode, constant_values = "CONSTANT", mode
     kind = mode.lower()
     if kind == "constant":
         return p.pad(x, widths, mode="constant", constant_values=as_tensor(constant_values, "pad").item())

@@ -24,6 +24,8 @@ from stopgrad.core.pytree import flatten
 from stopgrad.core.tensor import Disposed, Tensor, creation_observers
 from stopgrad.train.variable import Variable
 
+_SURELY_NONE = frozenset((bool, int, float, complex, str, bytes, type(None)))
+
 
 class Record(dict[str, Any]):
     """A dict whose entries can be read as attributes, as of a JavaScript object."""
@@ -76,34 +78,47 @@ class _Stack(threading.local):
         self.scopes: list[_Scope] = []
 
 
+class _Observer:
+    """Puts new tensors into the innermost block of the thread that made them, while any thread has a block open."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open_blocks = 0
+
+    def __call__(self, tensor: Tensor) -> None:
+        if _stack.scopes:
+            _stack.scopes[-1].add(tensor)
+
+    def begin(self) -> None:
+        """Observe from now on, if nobody did."""
+        with self._lock:
+            self._open_blocks += 1
+            if self._open_blocks == 1:
+                creation_observers.append(self)
+
+    def end(self) -> None:
+        """Observe no longer, if nobody else wants to."""
+        with self._lock:
+            self._open_blocks -= 1
+            if self._open_blocks == 0:
+                creation_observers.remove(self)
+
+
 _stack = _Stack()
-_lock = threading.Lock()
-_open_blocks = 0
-
-
-def _observe(tensor: Tensor) -> None:
-    if _stack.scopes:
-        _stack.scopes[-1].add(tensor)
+_observer = _Observer()
 
 
 @contextmanager
 def _scope() -> Iterator[_Scope]:
     """Observe, in this thread, which tensors are made in the block."""
-    global _open_blocks
     scope = _Scope()
-    with _lock:
-        _open_blocks += 1
-        if _open_blocks == 1:
-            creation_observers.append(_observe)
+    _observer.begin()
     _stack.scopes.append(scope)
     try:
         yield scope
     finally:
         _stack.scopes.pop()
-        with _lock:
-            _open_blocks -= 1
-            if _open_blocks == 0:
-                creation_observers.remove(_observe)
+        _observer.end()
 
 
 @contextmanager
@@ -232,7 +247,7 @@ def tensors_in(container: Any, *, variables: bool = False) -> list[Any]:
         one = pending.pop()
         if isinstance(one, Tensor) or (variables and isinstance(one, Variable)):
             found[id(one)] = one
-        elif id(one) in seen or isinstance(one, str | bytes | np.ndarray | Variable):
+        elif type(one) in _SURELY_NONE or id(one) in seen or isinstance(one, np.ndarray | Variable):
             continue
         else:
             seen.add(id(one))

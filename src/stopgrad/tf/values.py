@@ -15,6 +15,7 @@ import numpy as np
 import stopgrad.primitives as p
 from stopgrad.core.arrays import PYTHON_SCALARS
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError, DTypeError
+from stopgrad.core.graph import Output
 from stopgrad.core.record import coerce
 from stopgrad.core.tensor import Disposed, Tensor
 from stopgrad.tf.dtypes import as_dtype, complex128, float32, int32
@@ -22,6 +23,9 @@ from stopgrad.tf.dtypes import as_dtype, complex128, float32, int32
 _NUMBERS, _ARRAY, _TENSOR = range(3)
 _KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}
 _INT32 = np.iinfo(np.int32)
+_DISCRETE = frozenset(type(np.dtype(code)) for code in "?bBhHiIlLqQ")
+# Kinds of tensors a Python number can stand beside as it is.
+_BESIDE = {int: frozenset("iufcV"), float: frozenset("fcV")}
 
 
 def as_tensor(x: Any, name: str, dtype: Any = None) -> Tensor:
@@ -36,8 +40,9 @@ def as_tensor(x: Any, name: str, dtype: Any = None) -> Tensor:
 
 def as_floats(x: Any, name: str) -> Tensor:
     """Return anything tensor-like as a tensor of floats (or complex numbers); integers and booleans become float32."""
-    tensor = as_tensor(x, name)
-    return p.astype(tensor, float32) if _kind(tensor.dtype) < _KINDS["f"] else tensor
+    tensor = x if type(x) is Tensor else as_tensor(x, name)
+    dtype = tensor.dtype
+    return p.astype(tensor, float32) if type(dtype) in _DISCRETE else tensor
 
 
 def operands(name: str, *xs: Any) -> list[Tensor]:
@@ -110,6 +115,11 @@ def python_int(x: Any, name: str) -> int:
     return found[0]
 
 
+def known_values(x: Tensor) -> np.ndarray | None:
+    """Return the values, `None` while a program is traced and they are not known yet."""
+    return None if isinstance(x.value, Output) else x.numpy()
+
+
 def summary_of(function: Callable[..., Any]) -> str:
     """Return the first line of a function's documentation."""
     return (function.__doc__ or "").strip().partition("\n")[0]
@@ -130,6 +140,8 @@ def binary(function: Callable[..., Tensor], name: str, *, floats: bool = False) 
     """Return a function of two tensors of stopgrad's under TensorFlow's name for it."""
 
     def elementwise(x: Any, y: Any, name: str | None = None) -> Tensor:
+        if type(x) is Tensor and not floats and (type(y) is Tensor or _takes(x, y)):
+            return function(x, y)
         a, b = operands(label, x, y)
         return function(as_floats(a, label), as_floats(b, label)) if floats else function(a, b)
 
@@ -162,6 +174,12 @@ def _read(x: Any, name: str) -> tuple[Tensor, int]:
     if _is_numbers(x):
         return Tensor(np.asarray(value)), _NUMBERS
     return Tensor(value, node), _ARRAY
+
+
+def _takes(x: Tensor, number: Any) -> bool:
+    """Whether a Python number beside this tensor takes on its dtype by itself, as it does in NumPy."""
+    kinds = _BESIDE.get(type(number))
+    return kinds is not None and getattr(x.dtype, "kind", None) in kinds
 
 
 def _stacked(x: list[Any] | tuple[Any, ...], name: str) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import stopgrad.primitives as p
 from stopgrad.core.errors import ArgumentError
+from stopgrad.core.tensor import Disposed
 from stopgrad.tf.creation import js_numbers
 from stopgrad.tf.values import as_tensor, holds_tensor, integers
 from stopgrad.train import variable as ours
@@ -61,6 +62,9 @@ class Variable(ours.Variable):
         super().__init__(value, trainable=trainable is not False, name=name)
         namesakes = [one for one in _by_name.get(self.name, ()) if one() is not None]
         _by_name[self.name] = [*namesakes, weakref.ref(self)]
+
+    def __repr__(self) -> str:
+        return f"Variable({self.name!r}, disposed)" if type(self.raw) is Disposed else super().__repr__()
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Self:
         """Set the value; arrays and numbers are converted to the variable's dtype. Returns the variable."""
