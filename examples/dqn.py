@@ -134,7 +134,7 @@ def reach(loss: Callable[[], sg.Tensor], sought: Iterable[sg.Variable]) -> dict[
         try:
             sg.train.variable_gradients(loss, variable, unconnected="error")
             found[variable.name] = "reached"
-        except sg.UnconnectedError as error:
+        except sg.errors.UnconnectedError as error:
             found[variable.name] = "cut by " + str(error).partition("there is ")[2].replace(os.getcwd() + os.sep, "")
     return found
 
