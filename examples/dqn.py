@@ -70,10 +70,12 @@ def make_network(name: str, rng: np.random.Generator, sizes: tuple[int, ...] = (
     network = []
     for number, (inputs, outputs) in enumerate(pairwise(sizes), start=1):
         weight = rng.uniform(-1, 1, (inputs, outputs)) * np.sqrt(3 / inputs)
-        network.append((
-            sg.Variable(weight, name=f"{name}/weight{number}"),
-            sg.Variable(np.zeros(outputs), name=f"{name}/bias{number}"),
-        ))
+        network.append(
+            (
+                sg.Variable(weight, name=f"{name}/weight{number}"),
+                sg.Variable(np.zeros(outputs), name=f"{name}/bias{number}"),
+            )
+        )
     return network
 
 

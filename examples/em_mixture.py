@@ -206,7 +206,9 @@ def report(result: Result) -> None:
     print(f"The log-likelihood rose in each of {len(result.log_likelihoods) - 1} steps, from {first:.6f} to {last:.6f}")
     print(f"per point, by {result.smallest_rise:.1e} at least.")
     print(f"Each M-step solved its equations: the largest gradient left was {result.gradient_after_m_step:.1e}.")
-    print(f"The stopped gradient is that of the log-likelihood, to {result.off_with_gate:.1e}; with the gate open it is")
+    print(
+        f"The stopped gradient is that of the log-likelihood, to {result.off_with_gate:.1e}; with the gate open it is"
+    )
     print(f"off by {result.off_without_gate:.0%}.")
     print("From scikit-learn's fit from the same start it differs, relatively, by")
     for name, difference in result.differences.items():

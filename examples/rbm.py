@@ -90,7 +90,9 @@ def main(epochs: int = 20, hidden_units: int = 64, seed: int = 0, out: Path = Pa
     rng = sg.random.Generator(seed)
     images = (load_digits().data > 7).astype(float)
     machine = Machine(
-        rng.normal(0.0, 0.01, (images.shape[1], hidden_units)).numpy(), np.zeros(images.shape[1]), np.zeros(hidden_units)
+        rng.normal(0.0, 0.01, (images.shape[1], hidden_units)).numpy(),
+        np.zeros(images.shape[1]),
+        np.zeros(hidden_units),
     )
     gradient_of = sg.grad(contrast, has_aux=True)
     errors, distance = [reconstruction_error(machine, images)], 0.0
@@ -99,9 +101,9 @@ def main(epochs: int = 20, hidden_units: int = 64, seed: int = 0, out: Path = Pa
         for rows in np.array_split(order, len(images) // BATCH_SIZE):
             gradient, made = gradient_of(machine, images[rows], rng)
             distance = max(distance, largest_distance(gradient, closed_form(machine, images[rows], made.numpy())))
-            machine = Machine(*(
-                parameter - LEARNING_RATE * slope.numpy() for parameter, slope in zip(machine, gradient, strict=True)
-            ))
+            machine = Machine(
+                *(parameter - LEARNING_RATE * slope.numpy() for parameter, slope in zip(machine, gradient, strict=True))
+            )
         errors.append(reconstruction_error(machine, images))
     result = Result(errors, distance, off_without_stop(machine, images, seed), draw(machine, images, errors, out))
     report(result)
