@@ -15,6 +15,17 @@ from stopgrad.core.errors import ArgumentTypeError, ShapeError
 
 Shape = tuple[int, ...]
 
+
+class _UnknownSize(int):
+    def __repr__(self) -> str:
+        return "?"
+
+    __str__ = __repr__
+
+
+UNKNOWN = _UnknownSize(1 << 40)
+"""The size of an axis that is only known when a graph is run: that of the history of a `while_loop`."""
+
 PYTHON_SCALARS = frozenset((bool, int, float, complex))
 _NUMPY_SCALARS = {np.dtype(code).type for code in np.typecodes["All"] if code not in "SUVO"}
 NUMPY_TYPES: frozenset[type] = frozenset({np.ndarray, *PYTHON_SCALARS, *_NUMPY_SCALARS})

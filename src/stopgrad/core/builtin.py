@@ -26,8 +26,8 @@ PROJECT = general(
     vjps=(lambda xp, t, _outputs, _out, number: Slots({number: t}),),
     jvps=(lambda xp, t, _outputs, _out, number: t.get(number, ABSENT),),
     spec=lambda outputs, number: outputs[number],
+    passes_masks=True,
 )
-
 
 STOP = nondifferentiable("stop_gradient", lambda xp, x, name: x, spec=lambda x, name: x)
 """stop_gradient(x; name): the gate as an operation of a graph. Eager programs need none: its result is a constant."""

@@ -187,6 +187,9 @@ class BaseGraph:
         outer: the graph around this one, if it is the body of a loop or branch.
     """
 
+    is_body = False
+    """Whether it takes in what it uses from outside together with its place in the record."""
+
     def __init__(self, outer: BaseGraph | None = None) -> None:
         self.outer = outer
         self.operations: list[GraphOperation] = []
@@ -305,6 +308,10 @@ class BaseGraph:
             return value if value.op.graph is self else self._captured(value)
         return value if type(value) in PYTHON_SCALARS else self.constant(value)
 
+    def taken_in(self, value: Any, node: Any) -> tuple[Any, Any]:
+        """Return the value and node by which this graph's operations take a tensor from outside: its own."""
+        return value, node
+
     def _captured(self, value: Output) -> Output:
         if value in self.captures:
             return self.captures[value]
@@ -341,6 +348,8 @@ def _give_nodes(added: GraphOperation) -> None:
     else:
         parents = tuple(one.node if type(one) is Output else None for one in added.inputs)
         kept = (*added.inputs, added.outputs[0] if added.single else added.outputs)
+    if operation.gates is not None:
+        parents, kept = (*parents, operation.gates(*params)), (*kept[:-1], None, kept[-1])
     if not operation.differentiable and any(type(parent) is tuple for parent in parents):
         file, line = added.source if added.source is not None else (None, None)
         name = params[0] if operation.name == "stop_gradient" else None

@@ -11,7 +11,7 @@ gets `None` in its place. Nobody else has to bring a cotangent to its input's sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -40,7 +40,12 @@ ZERO: Final = _Singleton("ZERO")
 
 
 class Slots(dict[int, Any]):
-    """Cotangents (or tangents) of an operation with several outputs, by output number; a missing one is absent."""
+    """Cotangents (or tangents) of an operation with several outputs, by output number; a missing one is absent.
+
+    `together` is for rules that find the cotangents of all inputs at once and are asked for one after the other.
+    """
+
+    together: Mapping[int, Any] | None = None
 
     def __add__(self, other: Slots) -> Slots:
         total = Slots(self)
@@ -60,6 +65,7 @@ class Operation:
         "differentiable",
         "elementwise",
         "fixed_arity",
+        "gates",
         "jvps",
         "keeps",
         "kernel",
@@ -68,6 +74,7 @@ class Operation:
         "needs",
         "numpy_kernel",
         "passes_masks",
+        "run_some",
         "singular",
         "spec",
         "vjps",
@@ -86,6 +93,8 @@ class Operation:
         differentiable: bool = True,
         masks: bool = False,
         passes_masks: bool | None = None,
+        run_some: Callable[[Sequence[bool], Sequence[Any], tuple[Any, ...]], tuple[Any, ...]] | None = None,
+        gates: Callable[..., Any] | None = None,
     ) -> None:
         self.name = name
         self.kernel = kernel
@@ -101,6 +110,10 @@ class Operation:
         self.masks = masks
         # True: such zeros stay zeros at the same or moved places on the way through.
         self.passes_masks = elementwise if passes_masks is None else passes_masks
+        # run_some(wanted, inputs, params): the outputs, `None` for those not wanted, which are not computed.
+        self.run_some = run_some
+        # gates(*params): for operations whose settings hold programs, the mark of the gates in those, or `None`.
+        self.gates = gates
         self.fixed_arity = not isinstance(vjps, EveryInput)
         if differentiable and not isinstance(vjps, EveryInput) and not isinstance(jvps, EveryInput):
             arity = len(vjps)
@@ -279,6 +292,8 @@ def general(
     numpy_kernel: Rule | None = None,
     masks: bool = False,
     passes_masks: bool = False,
+    run_some: Callable[[Sequence[bool], Sequence[Any], tuple[Any, ...]], tuple[Any, ...]] | None = None,
+    gates: Callable[..., Any] | None = None,
 ) -> Operation:
     """Define an operation by both its rules, for those that are neither elementwise nor linear in one input."""
     return _register(
@@ -291,6 +306,8 @@ def general(
             numpy_kernel=numpy_kernel,
             masks=masks,
             passes_masks=passes_masks,
+            run_some=run_some,
+            gates=gates,
         )
     )
 

@@ -19,7 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import NUMPY_TYPES, PYTHON_SCALARS, is_array, is_numeric, is_numpy, namespace_of
+from stopgrad.core.arrays import (
+    NUMPY_TYPES,
+    PYTHON_SCALARS,
+    carries_derivative,
+    is_array,
+    is_numeric,
+    is_numpy,
+    namespace_of,
+)
 from stopgrad.core.builtin import LEAF, PROJECT, STACK, STOP
 from stopgrad.core.errors import (
     ArgumentTypeError,
@@ -32,13 +40,14 @@ from stopgrad.core.errors import (
 from stopgrad.core.graph import Output, emit
 from stopgrad.core.marks import Mark, mark_operation, merge
 from stopgrad.core.operation import Operation
-from stopgrad.core.state import next_index, state
+from stopgrad.core.state import IN_BODY, next_index, state
 from stopgrad.core.tensor import Disposed, Tensor, creation_observers
 
 Node = tuple[Any, ...]
 INDEX, OPERATION, PARENTS, KEPT, SHAPE, DTYPE, PARAMS = range(7)
 
 _ndarray = np.ndarray
+_READ_WITH_CARE = frozenset((Disposed, Output))
 _new = object.__new__  # with the two fields set, half the price of calling the class
 
 
@@ -56,8 +65,8 @@ def bind1(operation: Operation, x: Any, params: tuple[Any, ...] = ()) -> Tensor:
     node = x.node
     if node is None and state.block is None:
         return Tensor(out)
-    if type(node) is not tuple or not state.recording or not operation.differentiable:
-        return constant(operation, out, (node,))
+    if type(node) is not tuple or state.recording is not True or not operation.differentiable:
+        return _unusual(operation, out, (node,), (x,), params)
     keep_input, keep_output = operation.keeps[1]
     kept = (value if keep_input else None, out if keep_output else None)
     if creation_observers:
@@ -101,8 +110,8 @@ def bind2(operation: Operation, a: Any, b: Any, params: tuple[Any, ...] = ()) ->
         return Tensor(out)
     else:
         return constant(operation, out, (node_a, node_b))
-    if not state.recording or not operation.differentiable:
-        return constant(operation, out, (node_a, node_b))
+    if state.recording is not True or not operation.differentiable:
+        return _unusual(operation, out, (node_a, node_b), (a, b), params)
     keep_a, keep_b, keep_out = operation.keeps[live]
     kept = (value_a if keep_a else None, value_b if keep_b else None, out if keep_out else None)
     if creation_observers:
@@ -136,13 +145,29 @@ def bind_many(operation: Operation, inputs: Sequence[Any], params: tuple[Any, ..
     if not live or not state.recording or not operation.differentiable:
         return tuple(constant(operation, out, parents) for out in outs)
     kept = operation.kept(_in_one_library(values), [type(parent) is tuple for parent in parents], outs)
+    if operation.gates is not None:
+        parents, kept = (*parents, operation.gates(*params)), (*kept[:-1], None, kept[-1])
     return outputs_of((next_index(), operation, parents, kept, None, None, params), outs)
 
 
+def _unusual(
+    operation: Operation, out: Any, parents: tuple[Any, ...], inputs: tuple[Any, ...], params: tuple[Any, ...]
+) -> Tensor:
+    """Return a result that is not recorded; or, in a body, do it again with what is recorded outside taken in."""
+    if state.recording is IN_BODY and any(type(parent) is tuple for parent in parents):
+        return bind(operation, inputs, params)
+    return constant(operation, out, parents)
+
+
 def outputs_of(node: Node, outs: Sequence[Any]) -> tuple[Tensor, ...]:
-    """Return the outputs of an operation that has several as tensors, each with a node of its own."""
+    """Return the outputs of an operation that has several as tensors, each with a node of its own.
+
+    An output of integers carries no derivative; it has the mark of an operation without one.
+    """
     return tuple(
         Tensor(out, (next_index(), PROJECT, (node,), (None, None), out.shape, out.dtype, (number,)))
+        if carries_derivative(out.dtype)
+        else Tensor(out, mark_operation(node[OPERATION].name))
         for number, out in enumerate(outs)
     )
 
@@ -175,7 +200,7 @@ def coerce(x: Any, name: str = "an operation") -> tuple[Any, Any]:
     if isinstance(x, Tensor):
         if type(x.value) is Disposed:
             raise DisposedError(f"{name}: its input has been disposed; keep() it or return it from the tidy block")
-        return x.value, x.node
+        return _at_hand(x.value, x.node)
     if type(x) in PYTHON_SCALARS:
         return x, None
     if isinstance(x, np.ndarray):
@@ -187,7 +212,7 @@ def coerce(x: Any, name: str = "an operation") -> tuple[Any, Any]:
         return (np.array(x) if state.recording and x.flags.writeable else np.asarray(x)), None
     if hasattr(x, "__tensor__"):  # variables, and whatever else stands for a tensor
         read = x.__tensor__()
-        return read.value, read.node
+        return _at_hand(read.value, read.node)
     if is_array(x):
         return x, None
     if isinstance(x, list | tuple):
@@ -196,6 +221,17 @@ def coerce(x: Any, name: str = "an operation") -> tuple[Any, Any]:
         f"{name}: cannot use a {type(x).__name__} ({x!r:.60}) as a tensor; pass a number, a (nested) list of numbers, "
         "an array or a Tensor"
     )
+
+
+def _at_hand(value: Any, node: Any) -> tuple[Any, Any]:
+    """Return value and node of a tensor as the graph that is being traced takes them, if one is."""
+    graph = state.graph
+    if graph is None:
+        return value, node
+    if type(value) is Output and value.op.graph is not graph or type(node) is tuple and state.recording is IN_BODY:
+        taken: tuple[Any, Any] = graph.taken_in(value, node)
+        return taken
+    return value, node
 
 
 def _stack_nested(x: list[Any] | tuple[Any, ...], name: str) -> tuple[Any, Any]:
@@ -291,13 +327,17 @@ def _unpack(operation: Operation, inputs: Sequence[Any]) -> tuple[list[Any], tup
     for x in inputs:
         if type(x) is Tensor:
             value, node = x.value, x.node
-            if type(value) is Disposed:
+            if type(value) in _READ_WITH_CARE:
                 value, node = coerce(x, operation.name)
         else:
             value, node = coerce(x, operation.name)
         values.append(value)
         parents.append(node)
         live = live or type(node) is tuple
+    if live and state.recording is IN_BODY:
+        taken = [_at_hand(*one) for one in zip(values, parents, strict=True)]
+        values, parents = [value for value, _ in taken], [node for _, node in taken]
+        live = any(type(node) is tuple for node in parents)
     return values, tuple(parents), live
 
 

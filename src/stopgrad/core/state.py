@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +16,8 @@ from typing import Any
 _level_numbers = itertools.count(1).__next__
 next_index = itertools.count(1).__next__
 """Numbers what is recorded, in order of creation, over all threads."""
+IN_BODY = "recording in the body of a loop or branch"
+"""What `state.recording` is while the body of a loop or branch is traced for a derivative that is going on outside."""
 NO_SWITCHES: Mapping[str, bool] = MappingProxyType({})
 
 
@@ -37,9 +39,16 @@ class State(threading.local):
     """The per-thread record of what is going on. See the module's docstring."""
 
     def __init__(self) -> None:
-        self.recording: bool = False
+        # False, True, or `IN_BODY`, which is true as well, but takes operations on recorded tensors off the quick way.
+        self.recording: bool | str = False
         self.levels: tuple[Level, ...] = ()
         self.sweeping_for: Level | None = None
+        # About the sweep that runs, for rules that deal with all inputs of an operation together (loops, branches):
+        # the indices of nodes that lie on a path, in a forward sweep the tangents found so far, and the indices of nodes
+        # whose derivative holds zeros that stand for "absent", to which a rule may add.
+        self.live: Set[int] = frozenset()
+        self.tangents: Mapping[int, Any] = {}
+        self.masked: set[int] = set()
         # The graph operations are added to while a program is traced; `None` when operations run.
         self.graph: Any = None
         # The mark of the innermost `no_gradient` block; every result computed inside carries it.
@@ -56,21 +65,24 @@ class State(threading.local):
     def differentiate(self, level: Level) -> Iterator[None]:
         """Record for `level` until the block ends; also inside a `no_gradient` block, whose outside stays cut off."""
         recording, levels, block = self.recording, self.levels, self.block
-        self.recording, self.levels, self.block = True, (*levels, level), None
+        in_body = self.graph is not None and self.graph.is_body
+        self.recording, self.levels, self.block = IN_BODY if in_body else True, (*levels, level), None
         try:
             yield
         finally:
             self.recording, self.levels, self.block = recording, levels, block
 
     @contextmanager
-    def sweep(self, level: Level | None) -> Iterator[None]:
+    def sweep(
+        self, level: Level | None, live: Set[int], masked: set[int], tangents: Mapping[int, Any]
+    ) -> Iterator[None]:
         """Run a sweep on behalf of `level`: conditional gates ask for whom they are to stop."""
-        before = self.sweeping_for
-        self.sweeping_for = level
+        before = self.sweeping_for, self.live, self.masked, self.tangents
+        self.sweeping_for, self.live, self.masked, self.tangents = level, live, masked, tangents
         try:
             yield
         finally:
-            self.sweeping_for = before
+            self.sweeping_for, self.live, self.masked, self.tangents = before
 
 
 state = State()

@@ -2,62 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from stopgrad.core.arrays import PYTHON_SCALARS, spec_of
-from stopgrad.core.errors import ArgumentError, DTypeError, ShapeError
-from stopgrad.core.graph import PLACEHOLDER, GraphOperation, Output
-from stopgrad.core.record import compute
+from stopgrad.core.errors import DTypeError, ShapeError
+from stopgrad.core.graph import Output
+from stopgrad.graph.plan import Plan, needed
 
-
-def needed(outputs: Iterable[Any], given: Iterable[Output] = ()) -> list[GraphOperation]:
-    """Return the operations that outputs depend on, in order; the search ends at outputs that are given."""
-    known = set(given)
-    seen: set[GraphOperation] = set()
-    pending = [one for one in outputs if type(one) is Output and one not in known]
-    while pending:
-        operation = pending.pop().op
-        if operation in seen:
-            continue
-        seen.add(operation)
-        pending.extend(one for one in operation.inputs if type(one) is Output and one not in known)
-    return sorted(seen, key=lambda operation: operation.index)
+__all__ = ["checked_feed", "needed", "run_graph"]
 
 
 def run_graph(outputs: Sequence[Any], feed: Mapping[Output, Any]) -> list[Any]:
     """Return the raw values of outputs, given raw values for some others (placeholders, or anything on the way)."""
-    order = needed(outputs, feed)
-    uses: dict[Output, int] = {}
-    for operation in order:
-        for one in operation.inputs:
-            if type(one) is Output:
-                uses[one] = uses.get(one, 0) + 1
-    for one in outputs:
-        if type(one) is Output:
-            uses[one] = uses.get(one, 0) + 1
-    values = dict(feed)
+    plan = Plan(outputs, tuple(feed))
     with np.errstate(all="ignore"):  # derivatives compute with inf and NaN at entries that are then not selected
-        _run(order, values, uses)
-    return [values[one] if type(one) is Output else one for one in outputs]
-
-
-def _run(order: Sequence[GraphOperation], values: dict[Output, Any], uses: dict[Output, int]) -> None:
-    for operation in order:
-        if operation.operation is PLACEHOLDER:
-            raise ArgumentError(f"run: {operation.outputs[0]} is needed but was not fed; name it in feed")
-        inputs = [values[one] if type(one) is Output else one for one in operation.inputs]
-        result = compute(operation.operation, inputs, operation.params)
-        for out, value in zip(operation.outputs, (result,) if operation.single else result, strict=True):
-            if out in uses:
-                values[out] = value
-        for one in operation.inputs:
-            if type(one) is Output:
-                uses[one] -= 1
-                if not uses[one]:
-                    del values[one]
+        return plan.run(list(feed.values()))
 
 
 def checked_feed(feed: Mapping[Output, Any]) -> dict[Output, Any]:

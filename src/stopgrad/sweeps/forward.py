@@ -27,6 +27,7 @@ def forward(
     seeds: Iterable[tuple[Any, Any]],
     outputs: Iterable[Any],
     level: Level | None = None,
+    masked: set[int] | None = None,
 ) -> dict[int, Any]:
     """Return the tangents of the given output nodes, by index; a node that is missing there is unconnected.
 
@@ -35,7 +36,10 @@ def forward(
         seeds: (node, tangent) of each target. If any tangent is a `Tensor` the sweep itself is recorded.
         outputs: nodes whose tangent to return.
         level: on whose behalf; conditional gates ask.
+        masked: indices of nodes whose tangents hold zeros that stand for "absent" (see `stopgrad.sweeps.reverse`); those
+            found on the way are added.
     """
+    masked = set() if masked is None else masked
     wanted = {node[INDEX] for node in outputs if type(node) is tuple}
     last_use = {}
     for node in path.nodes:
@@ -50,7 +54,7 @@ def forward(
         tangents[index] = add(tangents[index], tangent) if index in tangents else tangent
         recorded = recorded or isinstance(tangent, Tensor)
         xp = primitives if recorded else namespace_of(tangent)
-    with np.errstate(all="ignore"), state.sweep(level):
+    with np.errstate(all="ignore"), state.sweep(level, path.live, masked, tangents):
         for node in path.nodes:
             index, operation, parents, kept, shape, dtype, params = node
             if recorded:
@@ -68,6 +72,12 @@ def forward(
                 passed: Any = tangent if tangent is ZERO else rules[i](xp, tangent, *kept, *params)
                 if passed is ABSENT:
                     continue
+                if masked and parent[0] in masked and passed is not ZERO:
+                    if operation.singular:  # zero times an infinite partial
+                        became_nan = (tangent == 0) & (passed != passed)
+                        passed = xp.where(became_nan, xp.zeros_like(passed), passed)
+                    if operation.passes_masks:
+                        masked.add(index)
                 if passed is not ZERO and shape is not None:
                     if passed.shape != shape:
                         passed = xp.broadcast_to(passed, shape)

@@ -21,6 +21,7 @@ import numpy as np
 
 import stopgrad.primitives as primitives
 from stopgrad.core.arrays import PYTHON_SCALARS, Shape, is_complex, namespace_of
+from stopgrad.core.builtin import PROJECT
 from stopgrad.core.graph import Output
 from stopgrad.core.operation import ABSENT, ZERO, Slots
 from stopgrad.core.placing import PLACE, Placed
@@ -36,6 +37,7 @@ def reverse(
     wanted: Iterable[int],
     level: Level | None = None,
     stops: frozenset[int] = frozenset(),
+    masked: set[int] | None = None,
 ) -> dict[int, Any]:
     """Return the cotangents of the wanted nodes, by index; a node that is missing there is unconnected.
 
@@ -45,6 +47,7 @@ def reverse(
         wanted: indices of the nodes whose cotangent to return.
         level: on whose behalf; conditional gates ask.
         stops: indices of nodes nothing passes back through.
+        masked: indices of nodes whose cotangents hold masked zeros; those found on the way are added.
     """
     live = path.live
     wanted = set(wanted)
@@ -58,10 +61,10 @@ def reverse(
             recorded = recorded or isinstance(cotangent, Tensor)
             xp = primitives if recorded else namespace_of(cotangent)
     results: dict[int, Any] = {}
-    masked: set[int] = set()
+    masked = set() if masked is None else masked
     selections = Selections()
     pop = cotangents.pop
-    with np.errstate(all="ignore"), state.sweep(level):
+    with np.errstate(all="ignore"), state.sweep(level, live, masked, {}):
         for node in reversed(path.nodes):
             index, operation, parents, kept, _, _, params = node
             cotangent = pop(index, ABSENT)
@@ -150,7 +153,9 @@ class Selections:
     def _passed_on(self, node: Node, i: int, cotangent: Any) -> Any:
         operation, parent = node[OPERATION], node[PARENTS][i]
         reached = self._reached.get(node[INDEX])
-        if isinstance(cotangent, Slots) or not (operation.masks or (operation.passes_masks and reached is not None)):
+        if isinstance(cotangent, Slots) or operation is PROJECT:
+            return None
+        if not (operation.masks or (operation.passes_masks and reached is not None)):
             return None
         symbolic = type(cotangent.value) is Output
         if reached is None:

@@ -50,8 +50,8 @@ def switches_of(stop: StopNames, where: str) -> Mapping[str, bool]:
 def to_tensor(x: Any, name: str) -> Tensor:
     """Return anything tensor-like as a tensor; a Python number becomes a 0-d array of NumPy's default dtype."""
     if type(x) is Tensor:
-        coerce(x, name)  # refuses a disposed tensor
-        return x
+        value, node = coerce(x, name)  # refuses a disposed tensor, takes in what is outside a body
+        return x if value is x.value and node is x.node else Tensor(value, node)
     value, node = coerce(x, name)
     return Tensor(np.asarray(value) if type(value) in PYTHON_SCALARS else value, node)
 

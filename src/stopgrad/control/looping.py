@@ -1,0 +1,408 @@
+"""Derivatives of loops, as further loops: what `scan` and `while` have in common.
+
+In reverse, a loop runs the other way over what the forward loop passed by: its slices of xs and, of those carries that
+the rules need, the history. The carries of the derivative are cotangents of carries and sums for what is the same in all
+iterations; the inside of the body is computed again. Forward, the loop runs with the tangents as further carries. Which
+carries have a derivative is found out first (`stopgrad.control.phases`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import stopgrad.primitives as primitives
+from stopgrad.control.branching import CHECKPOINT, SWITCH
+from stopgrad.control.joint import (
+    Found,
+    has_masked_tangent,
+    is_live,
+    is_masked,
+    mask,
+    mask_outputs,
+    placed_in,
+    pulled,
+    pushed,
+    zeros,
+)
+from stopgrad.control.phases import Phases, State, find_phases
+from stopgrad.core.arrays import Spec
+from stopgrad.core.graph import Output
+from stopgrad.core.operation import ABSENT, ZERO, Slots
+from stopgrad.core.placing import PLACE
+from stopgrad.core.record import bind_many, run
+from stopgrad.core.tensor import Tensor
+from stopgrad.graph.body import Body, BodyGraph, closed
+from stopgrad.graph.plan import needed
+
+
+class Loop(NamedTuple):
+    """A loop in the record: its body, what goes in and what comes out.
+
+    The body takes one entry each of (consts, carries, slices of xs) and returns (carries, slices of ys). The outputs are
+    (carries at the end, ys, the history of each carry, the carries before the last iteration), counted on from there.
+    `length` is `None` if it is only known when the program runs; then `count` is what it turned out to be.
+    """
+
+    body: Body
+    consts: tuple[Any, ...]
+    init: tuple[Any, ...]
+    xs: tuple[Any, ...]
+    outs: tuple[Tensor, ...]
+    length: int | None
+    count: Tensor | None
+    backwards: bool
+
+    @property
+    def carries(self) -> int:
+        """How many carries there are."""
+        return len(self.init)
+
+    @property
+    def ys(self) -> int:
+        """How many stacked results there are."""
+        return len(self.body.outputs) - len(self.init)
+
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """Consts, initial carries and xs: positions here are those of the body's inputs."""
+        return (*self.consts, *self.init, *self.xs)
+
+
+class Draft(NamedTuple):
+    """A loop to be added: a body that is not closed yet, and what goes in, in the order of the body's inputs.
+
+    With `phased`, a carry that says in which phase the loop is comes before those of the loop it is derived from.
+    """
+
+    graph: BodyGraph
+    body_consts: list[Output]
+    body_carries: list[Output]
+    body_xs: list[Output]
+    body_outputs: list[Output]
+    consts: list[Any]
+    init: list[Any]
+    xs: list[Any]
+    phased: bool = False
+
+
+# Adds the loop to the graph and returns its outputs, in the order described at `Loop`.
+Emit = Callable[[Draft], Sequence[Tensor]]
+
+
+def pull_loop(loop: Loop, t: Slots, emit: Emit) -> Mapping[int, Any]:
+    """Return the cotangents of a loop's operands, for those of its outputs.
+
+    Args:
+        loop: the loop.
+        t: cotangents of its outputs.
+        emit: adds a loop of as many iterations that runs the other way.
+    """
+    return _Pull(loop, t).result(emit)
+
+
+class _Pull:
+    """What is known while a loop's reverse derivative is made."""
+
+    def __init__(self, loop: Loop, t: Slots) -> None:
+        body, first, count = loop.body, len(loop.consts), loop.carries
+        self.loop = loop
+        self.t = t
+        self.first = first
+        self.wanted = [i for i, one in enumerate(loop.operands) if is_live(one)]
+        histories = count + loop.ys
+        self.final = {j: t[j] for j in range(count) if j in t}
+        self.rows = {j: t[histories + j] for j in range(count) if histories + j in t}
+        self.before = {j: t[histories + count + j] for j in range(count) if histories + count + j in t}
+        self.useful = self._useful_carries()
+        bits = sum(1 << i for i in self.wanted) | sum(1 << (first + j) for j in self.useful)
+        self.slices = [n for n in range(count, histories) if n in t and body.reach[n] & bits]
+        self.from_masked = is_masked(loop.outs)
+        self.placeholders: dict[Any, Output] = {}
+
+    def _useful_carries(self) -> list[int]:
+        """Return the carries that something wanted leads to."""
+        loop, first = self.loop, self.first
+        inside = range(first, first + loop.carries)
+        found = {i - first for i in self.wanted if i in inside}
+        while True:
+            bits = sum(1 << i for i in self.wanted if i not in inside) | sum(1 << (first + j) for j in found)
+            larger = found | {j for j in range(loop.carries) if loop.body.reach[j] & bits}
+            if larger == found:
+                return sorted(found)
+            found = larger
+
+    def placeholder(self, key: Any, like: Any) -> Output:
+        """Return the placeholder in the body's graph for something, made when it is first asked for."""
+        if key not in self.placeholders:
+            with self.loop.body.graph.written():
+                spec = Spec(like.shape, like.dtype)
+                self.placeholders[key] = self.loop.body.graph.placeholder(spec, "cotangent")
+        return self.placeholders[key]
+
+    def step(self, state: State) -> tuple[Found, State]:
+        """Sweep over the body: which carries get a cotangent if those in the state have one."""
+        body = self.loop.body
+        seeds = {j: (self.placeholder(j, body.outputs[j]), masked) for j, masked in state.items()}
+        seeds |= {n: (self.placeholder(n, body.outputs[n]), self.from_masked) for n in self.slices}
+        inside = range(self.first, self.first + self.loop.carries)
+        wanted = [i for i in self.wanted if i not in inside] + [self.first + j for j in self.useful]
+        found = pulled(body, seeds, wanted)
+        following = {}
+        for j in self.useful:
+            if self.first + j in found.derivatives:
+                following[j] = self.first + j in found.masked
+            elif j in self.rows:
+                following[j] = self.from_masked
+            elif j in self.before:
+                following[j] = True  # in the last iteration only
+        return found, following
+
+    def result(self, emit: Emit) -> Mapping[int, Any]:
+        """Return the cotangents of the operands."""
+        loop, length = self.loop, self.loop.length
+        start = {j: self.from_masked for j in self.useful if j in self.final}
+        if not (start or self.slices or any(j in self.rows or j in self.before for j in self.useful)):
+            return {}
+        if length == 0:
+            return self._without_iterations()
+        phases = find_phases(start, self.step, loop.body.mark is not None)
+        found = phases.found_in(length)
+        results: dict[int, Any] = {}
+        computed: list[int] = []
+        inside = range(self.first, self.first + loop.carries)
+        after = phases.state_after(length)
+        for i in self.wanted:
+            entries = [one.derivatives.get(i, ABSENT) for one in found]
+            if i in inside:
+                if i - self.first in after:
+                    computed.append(i)
+            elif any(one is not ABSENT and one is not ZERO for one in entries):
+                computed.append(i)
+            elif any(one is ZERO for one in entries):
+                results[i] = ZERO
+        if not computed:
+            return results
+        certain = length is not None and phases.is_exact and len(phases.states) == 1
+        mask(loop.operands[i] for i in computed if not certain or any(i in one.masked for one in found))
+        once = len(phases.history) > 1 and not phases.history[1][0] and not (self.slices or self.rows or self.before)
+        cotangents = self._last_only(phases.history[0][1], computed) if once else self._looped(phases, computed, emit)
+        return {**results, **cotangents}
+
+    def _without_iterations(self) -> dict[int, Any]:
+        both = {j: [one[j] for one in (self.final, self.before) if j in one] for j in self.useful}
+        return {self.first + j: _sum(some) for j, some in both.items() if some and self.first + j in self.wanted}
+
+    def _last_only(self, found: Found, computed: Sequence[int]) -> dict[int, Any]:
+        """Return the cotangents where only the last iteration has any: that one alone, with what it started from."""
+        loop, body, first, count = self.loop, self.loop.body, self.first, self.loop.carries
+        given: dict[Output, Any] = {body.inputs[i]: one for i, one in enumerate(loop.consts)}
+        before = loop.outs[2 * count + loop.ys :]
+        given |= {body.inputs[first + j]: before[j] for j in range(count)}
+        if loop.length is not None:
+            last = 0 if loop.backwards else loop.length - 1
+            given |= {body.inputs[first + count + m]: one[last] for m, one in enumerate(loop.xs)}
+        given |= {self.placeholder(j, body.outputs[j]): one for j, one in self.final.items() if j in self.useful}
+        with body.graph.written():
+            outputs = [placed_in(body.graph, found.derivatives.get(i, ABSENT), body.inputs[i].spec) for i in computed]
+            untouched = [
+                self.placeholder(i - first, body.inputs[i])
+                if i - first in self.final and first <= i < first + count
+                else placed_in(body.graph, ZERO, body.inputs[i].spec)
+                for i in computed
+            ]
+        read = _read(outputs + untouched)
+        inputs = [one for one in given if one in read]
+        operands = [given[one] for one in inputs]
+        if loop.length is None:
+            bodies, taken = closed([(body.graph, inputs, untouched), (body.graph, inputs, outputs)])
+            some = primitives.greater(loop.count, 0)
+            cotangents = bind_many(SWITCH, (some, *taken, *operands), (tuple(bodies),))
+        else:
+            bodies, taken = closed([(body.graph, inputs, outputs)])
+            cotangents = bind_many(CHECKPOINT, (*taken, *operands), (tuple(bodies),))
+        results = dict(zip(computed, cotangents, strict=True))
+        for i in computed:
+            if i >= first + count:
+                shape = loop.operands[i].shape
+                results[i] = run(PLACE, results[i], params=(((last,),), shape))
+        return results
+
+    def _looped(self, phases: Phases, computed: Sequence[int], emit: Emit) -> dict[int, Any]:
+        loop, body, first, count = self.loop, self.loop.body, self.first, self.loop.carries
+        carries = phases.carries
+        sums = [i for i in computed if i < first]
+        slices = [i for i in computed if i >= first + count]
+        pending = [j for j in carries if j in self.before]
+        rows = [j for j in carries if j in self.rows]
+        inner = {
+            **{(j, "sum"): body.inputs[j] for j in sums},
+            **{(j, "pending"): body.inputs[first + j] for j in pending},
+            **{(j, "row"): body.inputs[first + j] for j in rows},
+        }
+        extra = {key: self.placeholder(key, like) for key, like in inner.items()}
+        branches = []
+        for found in phases.found:
+            with body.graph.written("cotangents"):
+                outputs = []
+                for j in carries:
+                    terms = [Tensor(extra[j, kind]) for kind in ("row", "pending") if (j, kind) in extra]
+                    one = found.derivatives.get(first + j, ABSENT)
+                    if not terms or (one is not ABSENT and one is not ZERO):
+                        terms.append(Tensor(placed_in(body.graph, one, body.inputs[first + j].spec)))
+                    outputs.append(_sum(terms).value)
+                outputs += [placed_in(body.graph, ZERO, body.inputs[first + j].spec) for j in pending]
+                for i in sums:
+                    one = found.derivatives.get(i, ABSENT)
+                    there = one is not ABSENT and one is not ZERO
+                    outputs.append(_sum([Tensor(extra[i, "sum"]), *([one] if there else [])]).value)
+                outputs += [
+                    placed_in(body.graph, found.derivatives.get(i, ABSENT), body.inputs[i].spec) for i in slices
+                ]
+            branches.append(outputs)
+        read = _read([one for outputs in branches for one in outputs])
+        consts = [i for i in range(first) if body.inputs[i] in read]
+        histories = [j for j in range(count) if body.inputs[first + j] in read]
+        xs = [i for i in range(first + count, len(body.inputs)) if body.inputs[i] in read]
+        nothing = [Tensor(zeros(body.inputs[first + j])) for j in range(count)]
+        stacks = loop.outs[count + loop.ys :]
+        draft = Draft(
+            body.graph,
+            [body.inputs[i] for i in consts],
+            [self.placeholder(j, body.outputs[j]) for j in carries]
+            + [extra[j, "pending"] for j in pending]
+            + [extra[i, "sum"] for i in sums],
+            [body.inputs[i] for i in xs]
+            + [body.inputs[first + j] for j in histories]
+            + [self.placeholder(n, body.outputs[n]) for n in self.slices]
+            + [extra[j, "row"] for j in rows],
+            [],
+            [loop.consts[i] for i in consts],
+            [self.final.get(j, nothing[j]) for j in carries]
+            + [self.before[j] for j in pending]
+            + [Tensor(zeros(body.inputs[i])) for i in sums],
+            [loop.operands[i] for i in xs]
+            + [stacks[j] for j in histories]
+            + [self.t[n] for n in self.slices]
+            + [self.rows[j] for j in rows],
+        )
+        outs = emit(_in_phases(draft, branches, phases.follows))
+        state = len(phases.states) > 1
+        outs = outs[1:] if state else outs
+        results = dict(zip((first + j for j in carries), outs, strict=False))
+        for number, j in enumerate(pending):
+            if loop.length is None:  # without an iteration it is pending still
+                results[first + j] = results[first + j] + outs[len(carries) + number]
+        results |= dict(zip(sums, outs[len(carries) + len(pending) :], strict=False))
+        results |= dict(zip(slices, outs[len(draft.init) :], strict=False))
+        return {i: results[i] for i in computed}
+
+
+def push_loop(loop: Loop, tangents: Mapping[int, Any], emit: Emit) -> Mapping[int, Any]:
+    """Return the tangents of a loop's outputs, for those of its operands.
+
+    Args:
+        loop: the loop.
+        tangents: by position of the operand.
+        emit: adds a loop that runs like this one, whose first carries are the same.
+    """
+    body, first, count = loop.body, len(loop.consts), loop.carries
+    inside = range(first, first + count)
+    with body.graph.written():
+        seeds = {i: body.graph.placeholder(one.spec, "tangent") for i, one in enumerate(body.inputs)}
+    masked = {i: has_masked_tangent(loop.operands[i]) for i in tangents}
+
+    def step(state: State) -> tuple[Found, State]:
+        given = {i: (seeds[i], masked[i]) for i in tangents if i not in inside}
+        given |= {first + j: (seeds[first + j], is_masked) for j, is_masked in state.items()}
+        found = pushed(body, given)
+        return found, {j: j in found.masked for j in range(count) if j in found.derivatives}
+
+    start = {i - first: masked[i] for i in tangents if i in inside}
+    phases = find_phases(start, step, body.mark is not None)
+    carries = phases.carries
+    found = phases.found_in(loop.length)
+    ys = [n for n in range(count, count + loop.ys) if any(n in one.derivatives for one in found)]
+    if not phases.is_exact or len(phases.states) > 1 or any(one.masked for one in found):
+        mask_outputs(loop.outs)
+    consts = [i for i in tangents if i < first]
+    xs = [i for i in tangents if i >= first + count]
+    draft = Draft(
+        body.graph,
+        [*body.inputs[:first], *(seeds[i] for i in consts)],
+        [*body.inputs[first : first + count], *(seeds[first + j] for j in carries)],
+        [*body.inputs[first + count :], *(seeds[i] for i in xs)],
+        [],
+        [*loop.consts, *(tangents[i] for i in consts)],
+        [*loop.init, *(tangents.get(first + j, Tensor(zeros(body.inputs[first + j]))) for j in carries)],
+        [*loop.xs, *(tangents[i] for i in xs)],
+    )
+    branches = []
+    for one in phases.found:
+        with body.graph.written("tangents"):
+            derivatives = [
+                placed_in(body.graph, one.derivatives.get(n, ABSENT), body.outputs[n].spec) for n in (*carries, *ys)
+            ]
+        branches.append([*body.outputs[:count], *derivatives])
+    outs = emit(_in_phases(draft, branches, phases.follows))
+    total = len(draft.init)
+    if len(phases.states) > 1:  # the phase is the first carry
+        phase = (0, total + 1 + len(ys), 2 * (total + 1) + len(ys))
+        outs = [one for number, one in enumerate(outs) if number not in phase]
+    histories = count + loop.ys
+    ever, after = phases.ever(loop.length), phases.state_after(loop.length)
+    before = after if loop.length is None else phases.state_after(max(loop.length - 1, 0))
+    results = {n: outs[total + number] for number, n in enumerate(ys)}
+    for number, j in enumerate(carries):
+        own = count + number
+        if j in after:
+            results[j] = outs[own]
+        if j in ever:
+            results[histories + j] = outs[total + len(ys) + own]
+        if j in before:
+            results[histories + count + j] = outs[2 * total + len(ys) + own]
+    return results
+
+
+def _in_phases(draft: Draft, branches: Sequence[Sequence[Output]], follows: Sequence[int]) -> Draft:
+    """Return a draft with its outputs; where there are several phases, a first carry says which one it is."""
+    graph = draft.graph
+    if len(branches) == 1:
+        return draft._replace(body_outputs=list(branches[0]))
+    inputs = [*draft.body_consts, *draft.body_carries, *draft.body_xs]
+    with graph.written():
+        numbers = [graph.imported(np.asarray(number)) for number in follows]
+    bodies, taken = closed(
+        [(graph, inputs, [number, *outputs]) for number, outputs in zip(numbers, branches, strict=True)]
+    )  # fmt: skip
+    around = BodyGraph(graph.outer)
+    with around.written():
+        phase = around.placeholder(Spec((), np.dtype(np.int64)), "phase")
+        copies = [around.placeholder(one.spec, one.op.name) for one in inputs]
+        outs = bind_many(SWITCH, (Tensor(phase), *taken, *map(Tensor, copies)), (tuple(bodies),))
+    consts, carries = len(draft.body_consts), len(draft.body_carries)
+    return Draft(
+        around,
+        copies[:consts],
+        [phase, *copies[consts : consts + carries]],
+        copies[consts + carries :],
+        [one.value for one in outs],
+        draft.consts,
+        [Tensor(np.asarray(0)), *draft.init],
+        draft.xs,
+        phased=True,
+    )
+
+
+def _read(outputs: Iterable[Output]) -> set[Output]:
+    """Return everything in a graph that outputs depend on, and they themselves."""
+    return {one for operation in needed(outputs) for one in operation.outputs}
+
+
+def _sum(terms: Sequence[Any]) -> Any:
+    total = terms[0]
+    for one in terms[1:]:
+        total = total + one
+    return total
