@@ -55,7 +55,6 @@ WITHOUT_ROW = {
     "prevent_gradient",
 }
 
-SHAPE_DEPENDS_ON_VALUES = {"argwhere", "index", "unique"}  # "index" where a mask is among the indices
 
 STRICT_ARRAY = type(array_api_strict.asarray(0.0))
 SINGLE_RTOL = 2e-5
