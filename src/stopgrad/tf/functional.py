@@ -114,7 +114,7 @@ def variable_grads(f: Callable[[], Any], var_list: Sequence[Any] | None = None) 
         >>> float(found.value), {name: float(one) for name, one in found.grads.items()}
         (10.0, {'w': 6.0})
     """
-    evaluation = evaluate(f, var_list, "variable_grads", recorded=state.recording)
+    evaluation = evaluate(f, var_list, "variable_grads", recorded=bool(state.recording))
     if var_list is not None and not evaluation.gradients:
         raise ArgumentError("variable_grads: var_list is empty; give at least one variable")
     found: dict[str, Tensor] = {}

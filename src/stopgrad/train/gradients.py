@@ -79,7 +79,7 @@ def variable_gradients(
         (10.0, 6.0, None)
     """
     check_unconnected(unconnected, "variable_gradients")
-    evaluation = evaluate(loss_function, variables, "variable_gradients", unconnected, stop, recorded=state.recording)
+    evaluation = evaluate(loss_function, variables, "variable_gradients", unconnected, stop, recorded=bool(state.recording))
     return evaluation.loss, evaluation.gradients
 
 
