@@ -179,7 +179,7 @@ class Optimizer:
             2.4
         """
         evaluation = evaluate(
-            loss_function, variables, f"{self._name}.compute_gradients", stop=stop, recorded=state.recording
+            loss_function, variables, f"{self._name}.compute_gradients", stop=stop, recorded=bool(state.recording)
         )
         return evaluation.loss, evaluation.gradients
 
