@@ -261,6 +261,14 @@ def test_prevented_in_both_modes_but_only_on_a_live_path():
     assert float(sg.grad(lambda x, y: f(x) * y, 1)(3.0, 1.0)) == 9.0
 
 
+def test_straight_through_says_that_it_cut_off_what_its_function_reads():
+    def loss(codebook):
+        return sg.sum(sg.straight_through(lambda x: codebook)(sg.tensor([1.0, 2.0])))
+
+    with pytest.raises(sg.errors.UnconnectedError, match=r"straight_through at .*test_laws\.py:\d+"):
+        sg.grad(loss, unconnected="error")([3.0, 4.0])
+
+
 def test_straight_through_keeps_the_shape():
     with pytest.raises(sg.errors.ShapeError, match="keep the shape"):
         sg.straight_through(sg.sum)(sg.tensor([1.0, 2.0]))

@@ -55,7 +55,9 @@ def _pull(t: Slots, inputs: Sequence[Any], outs: Sequence[Tensor], *params: Any)
     return found if loop.count is None else {i + 1: one for i, one in found.items()}
 
 
-def _push(tangents: Mapping[int, Any], inputs: Sequence[Any], outs: Sequence[Tensor], *params: Any) -> Mapping[int, Any]:
+def _push(
+    tangents: Mapping[int, Any], inputs: Sequence[Any], outs: Sequence[Tensor], *params: Any
+) -> Mapping[int, Any]:
     loop = _loop(inputs, outs, *params)
     by_position = tangents if loop.count is None else {i - 1: one for i, one in tangents.items()}
     return push_loop(loop, by_position, lambda draft: emit_scan(draft, loop.length, loop.count, loop.backwards))

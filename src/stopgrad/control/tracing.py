@@ -102,7 +102,8 @@ def traced(
 def is_known(operands: Iterable[Tensor], taken: Iterable[Tensor]) -> bool:
     """Whether nothing symbolic goes into an operation: neither its operands nor what its bodies use from outside."""
     return not any(type(one.value) is Output for one in operands) and all(
-        type(one.value) is Output and one.value.op.operation is CONSTANT and type(one.node) is not tuple for one in taken
+        type(one.value) is Output and one.value.op.operation is CONSTANT and type(one.node) is not tuple
+        for one in taken
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from stopgrad.core.arrays import PYTHON_SCALARS
 from stopgrad.core.errors import ArgumentError, ShapeError
-from stopgrad.core.marks import calling_line
+from stopgrad.core.marks import calling_line, mark_here
 from stopgrad.core.operation import Operation
 from stopgrad.core.pytree import map_leaves
 from stopgrad.core.record import bind, coerce
@@ -132,6 +132,7 @@ def straight_through(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     @functools.wraps(f)
     def passes_straight(x: Any) -> Any:
+        mark = mark_here("straight_through")
         tensor = _tensor(x, "straight_through")
         result = _tensor(f(stop_gradient(tensor, name="straight_through")), "straight_through: the result of f")
         if result.shape != tensor.shape:
@@ -139,7 +140,7 @@ def straight_through(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
                 f"straight_through: f must keep the shape, but made {result.shape} of {tensor.shape}; there is no "
                 "identity to pass derivatives through"
             )
-        gated = bind(STRAIGHT_THROUGH, (tensor, Tensor(result.value)))
+        gated = bind(STRAIGHT_THROUGH, (tensor, Tensor(result.value, mark)))
         return _observed(gated, tensor.value, "straight_through", lambda now, old: gated.value + (now - old))
 
     return passes_straight

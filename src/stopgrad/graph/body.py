@@ -249,9 +249,7 @@ def closed(drafts: Sequence[tuple[BodyGraph, Sequence[Output], Sequence[Output]]
         listed = {*inputs}
         read = {one for operation in needed(outputs, inputs) for one in operation.outputs}
         outer.update(
-            (key, tensor)
-            for key, (tensor, inner) in graph.taken.items()
-            if inner in read and inner not in listed
+            (key, tensor) for key, (tensor, inner) in graph.taken.items() if inner in read and inner not in listed
         )
     bodies = []
     for graph, inputs, outputs in drafts:
