@@ -1,9 +1,9 @@
-"""Adversarial training on digits: FGSM (Goodfellow et al., 2014, arXiv:1412.6572) and PGD (Madry et al., 2017, arXiv:1706.06083).
+"""Adversarial training on digits, against FGSM (arXiv:1412.6572) and PGD (arXiv:1706.06083).
 
-An attack changes an image a little, along the gradient of the loss with respect to the image, so that the network errs; the
-network is trained on attacked images. Attack and training ask for derivatives of the same network, one inside the other.
-The training step does not pass through the attack: an attacked image is data, so it is stopped. What is checked is that
-the weights get bit for bit the gradient they get if the attacked images come as an array.
+An attack changes an image a little, along the gradient of the loss with respect to the image, so that the network errs;
+the network is trained on attacked images. Both ask for derivatives of the same network, one inside the other. The
+training step does not pass through the attack: an attacked image is data, so it is stopped. The weights then get, bit
+for bit, the gradient they get if the attacked images come as an array.
 """
 
 from __future__ import annotations

@@ -135,9 +135,11 @@ def reach(loss: Callable[[], sg.Tensor], sought: Iterable[sg.Variable]) -> dict[
     for variable in sought:
         try:
             sg.train.variable_gradients(loss, variable, unconnected="error")
-            found[variable.name] = "reached"
+            found[variable.name] = "yes"
         except sg.errors.UnconnectedError as error:
-            found[variable.name] = "cut by " + str(error).partition("there is ")[2].replace(os.getcwd() + os.sep, "")
+            found[variable.name] = "no, cut by " + str(error).partition("there is ")[2].replace(
+                os.getcwd() + os.sep, ""
+            )
     return found
 
 
@@ -215,7 +217,7 @@ def report(result: Result) -> None:
     """Print what was found, and for each variable whether the loss reached it."""
     print(f"After {result.steps} steps of play the pole stands for {result.mean_return:.1f} steps on average")
     print(f"(500 is the most there is; with random actions {result.random_return:.1f}).")
-    table = Table("variable", "the loss")
+    table = Table("variable", "does the loss reach it?")
     for name, how in result.reach.items():
         table.add_row(name, how)
     Console().print(table)

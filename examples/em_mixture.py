@@ -1,9 +1,9 @@
 """EM for a mixture of Gaussians on iris (Dempster, Laird and Rubin, 1977), each M-step read off one gradient.
 
-EM maximizes, over the mixture, the expected log-density of points and components together, where the responsibilities
-(how likely each point is of each component) are those of the mixture so far and are held fixed: they are stopped. In the
-natural parameters of a Gaussian that gradient is the sum of its statistics less what the mixture expects of them, so the
-mixture at which it is zero, the M-step, is the old expectation plus gradient / count. No formula of EM is written out.
+EM maximizes the expected log-density of points and components together. The responsibilities in it (how likely each
+point is of each component) are those of the mixture so far and are held fixed: they are stopped. In natural parameters
+the gradient is a sum of statistics (1, x, xxᵀ) over the points, less what the mixture expects of it. So the M-step, the
+mixture at which the gradient is zero, has as expectations the old ones plus gradient / count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOLERANCE = 1e-10  # EM ends when a step raises the log-likelihood per point by 
 
 
 class Mixture(NamedTuple):
-    """Natural parameters: of the weights, shape (k,), and of the Gaussians, precision · mean (k, d), -½ precision (k, d, d)."""
+    """Natural parameters: log weights, shape (k,), precision · mean (k, d) and -½ precision (k, d, d)."""
 
     logits: Any
     linear: Any

@@ -1,7 +1,7 @@
 """Contrastive divergence of a restricted Boltzmann machine on digits (Hinton, 2002, doi:10.1162/089976602760128018).
 
-The machine is trained to give data a lower free energy than what it makes of the data in one step of Gibbs sampling. The
-energy of what it makes is differentiated, what it makes is not: it depends on the machine's parameters, but stands for a
+The machine is trained to give data a lower free energy than what it makes of the data in one step of Gibbs sampling.
+The energy of what it makes is differentiated, what it makes is not: it depends on the parameters, but stands for a
 sample, so it is stopped. What is left of the gradient is the learning rule vᵀh - v'ᵀh' that Hinton wrote down.
 """
 

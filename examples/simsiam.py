@@ -1,8 +1,8 @@
-"""A Siamese network without negative pairs on digits (SimSiam; Chen and He, 2020, arXiv:2011.10566): the stop, or collapse.
+"""A Siamese network without negative pairs on digits: stop or collapse (SimSiam; Chen and He, 2020, arXiv:2011.10566).
 
 Two views of an image are embedded by the same network, and from one embedding the other is predicted. Nothing pushes
 different images apart, so mapping all of them to one point would be perfect, and without a stop that is where training
-goes. With the embedding that is to be predicted stopped it does not. Both are shown, by opening the same gate by its name.
+goes. With the embedding that is to be predicted stopped, it is not. Both are shown, by opening the gate by its name.
 """
 
 from __future__ import annotations
@@ -99,8 +99,10 @@ def embed(model: Model, images: np.ndarray) -> np.ndarray:
     return normalised(apply(model.encoder, images)).numpy()
 
 
-def train(images: np.ndarray, test_images: np.ndarray, epochs: int, seed: int, stopped: bool) -> tuple[Model, list[float], float]:
-    """Return a trained model, the spread of its embeddings of test images before and after each epoch, and the last loss."""
+def train(
+    images: np.ndarray, test_images: np.ndarray, epochs: int, seed: int, stopped: bool
+) -> tuple[Model, list[float], float]:
+    """Return a model, the spread of its embeddings of test images before and after each epoch, and the loss."""
     rng = np.random.default_rng(seed)
     model = Model(make_layers(rng, 64, 256, 64), make_layers(rng, 64, 32, 64))
     optimizer = sg.train.Momentum(LEARNING_RATE, MOMENTUM, weight_decay=WEIGHT_DECAY)
