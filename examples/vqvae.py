@@ -1,7 +1,7 @@
 """A vector-quantised autoencoder on digits (VQ-VAE; van den Oord et al., 2017, arXiv:1711.00937).
 
 The encoder makes eight vectors of an image, each is replaced by the nearest of a codebook, and of those the decoder
-makes the image again. Choosing the nearest has no derivative, so nothing would reach the encoder. Three gates see to it: the
+makes the image again. Choosing the nearest has no derivative, so nothing would reach the encoder. Three gates help: the
 cotangent passes straight through the choice; one loss moves chosen codes towards vectors, which are stopped in it; and
 another keeps vectors near codes, which are stopped in that.
 """
