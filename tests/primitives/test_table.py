@@ -41,11 +41,19 @@ from tests.primitives.table import (
     spying,
 )
 
-# What no row can stand for: the record's own operations, and the gates, which are the identity with rules of their own
-# (see tests/gates and tests/check).
+# What no row can stand for: the record's own operations, what only graphs have (tests/graph), loops and branches, whose
+# settings are programs (tests/control), and the gates, which are the identity with rules of their own (tests/gates).
 WITHOUT_ROW = {
     "leaf",
     "project",
+    "constant",
+    "placeholder",
+    "variable",
+    "checkpoint",
+    "scan",
+    "switch",
+    "while",
+    "stop_gradient",
     "stop_where",
     "scale_gradient",
     "straight_through",
