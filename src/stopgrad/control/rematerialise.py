@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stopgrad.control.branching import CHECKPOINT
-from stopgrad.control.tracing import arguments, is_known, spec_of, traced, tracing_graph
+from stopgrad.control.tracing import arguments, is_known, result_of, spec_of, traced, tracing_graph
 from stopgrad.core.arrays import Shape, carries_derivative, is_array
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError
 from stopgrad.core.operation import ABSENT, EveryInput, Operation, Slots
@@ -66,7 +66,9 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
         outer = tracing_graph(tensors)
         if outer is not None:
             return call.in_graph(tensors, outer)
-        return call.recorded(tensors) if state.recording else function(*args)
+        if state.recording:
+            return call.recorded(tensors)
+        return result_of(function(*args), "checkpoint: what the function returns")
 
     return checkpointed
 
