@@ -5,6 +5,7 @@
     sg.grad(f)(x)                     # derivatives of functions: grad, vjp, jvp, jacobian, hessian, …
     with sg.GradientTape() as tape:   # … or of what a block of code computed
     sg.stop_gradient(x)               # gates: where derivatives stop, or pass changed
+    sg.cond, sg.scan, sg.while_loop   # branches and loops, at once or traced
     sg.exp(x), sg.sum(x), x @ w       # NumPy's functions, on tensors; np.exp(t) works too
 
 Submodules: `nn`, `linalg`, `special`, `random`, `numpy` (all functions under NumPy's names), `train` (variables,
@@ -50,6 +51,7 @@ from stopgrad.transforms import (
 
 if TYPE_CHECKING:
     from stopgrad import check, graph, linalg, nn, numpy, random, special, tf, train
+    from stopgrad.control import associative_scan, checkpoint, cond, fori_loop, remat, scan, switch, while_loop
     from stopgrad.graph import trace
     from stopgrad.train import Variable
 
@@ -60,16 +62,20 @@ _OWN = [
     "Spec",
     "Tensor",
     "Variable",
+    "associative_scan",
     "check",
+    "checkpoint",
     "clip_gradient",
+    "cond",
     "custom_gradient",
     "custom_jvp",
     "errors",
+    "fori_loop",
     "frozen",
     "grad",
     "gradients",
-    "graph",
     "grads",
+    "graph",
     "hessian",
     "hvp",
     "jacobian",
@@ -80,23 +86,28 @@ _OWN = [
     "numpy",
     "prevent_gradient",
     "random",
+    "remat",
     "reverse_gradient",
     "scale_gradient",
+    "scan",
     "special",
     "stop_gradient",
     "straight_through",
+    "switch",
     "tf",
     "trace",
     "train",
     "value_and_grad",
     "vjp",
+    "while_loop",
 ]
 __all__ = [*_OWN, *primitives.__all__]  # noqa: PLE0604
 
 # Loaded when first asked for, so that `import stopgrad` stays light.
 _SUBMODULES = frozenset(("check", "graph", "linalg", "nn", "numpy", "random", "special", "tf", "train"))
 
-_LAZY = {"Variable": "stopgrad.train", "trace": "stopgrad.graph"}
+_CONTROL = ("associative_scan", "checkpoint", "cond", "fori_loop", "remat", "scan", "switch", "while_loop")
+_LAZY = {"Variable": "stopgrad.train", "trace": "stopgrad.graph", **dict.fromkeys(_CONTROL, "stopgrad.control")}
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ from stopgrad.control.tracing import (
     Arguments,
     arguments,
     check_same,
+    result_of,
     spec_of,
     to_predicate,
     traced,
@@ -92,7 +93,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 
 
 def _called(branch: Callable[..., Any], given: Sequence[Arguments], where: str) -> Any:
-    return arguments(branch(*(one.tree for one in given)), f"{where}: what a branch returns").tree
+    return result_of(branch(*(one.tree for one in given)), f"{where}: what a branch returns")
 
 
 def _traced(

@@ -187,9 +187,15 @@ class _Pull:
             return results
         certain = length is not None and phases.is_exact and len(phases.states) == 1
         mask(loop.operands[i] for i in computed if not certain or any(i in one.masked for one in found))
-        once = len(phases.history) > 1 and not phases.history[1][0] and not (self.slices or self.rows or self.before)
-        cotangents = self._last_only(phases.history[0][1], computed) if once else self._looped(phases, computed, emit)
-        return {**results, **cotangents}
+        if self._is_last_only(phases):
+            return {**results, **self._last_only(phases.history[0][1], computed)}
+        return {**results, **self._looped(phases, computed, emit)}
+
+    def _is_last_only(self, phases: Phases) -> bool:
+        """Whether only the last iteration has a cotangent, and what it started from can be had without a history."""
+        if self.slices or self.rows or self.before or (self.loop.length is None and self.loop.xs):
+            return False
+        return len(phases.history) > 1 and not phases.history[1][0]
 
     def _without_iterations(self) -> dict[int, Any]:
         both = {j: [one[j] for one in (self.final, self.before) if j in one] for j in self.useful}

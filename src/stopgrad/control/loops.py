@@ -19,6 +19,7 @@ from stopgrad.control.tracing import (
     arguments,
     check_carry,
     is_known,
+    result_of,
     scratch_graph,
     spec_of,
     to_predicate,
@@ -34,6 +35,7 @@ from stopgrad.core.pytree import TreeDef, flatten, unflatten
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.body import closed
 from stopgrad.primitives.inputs import to_tensor
+from stopgrad.transforms.common import release
 
 
 def while_loop(
@@ -82,7 +84,7 @@ def while_loop(
         if not count:
             check_carry("while_loop", given, arguments(carry, "while_loop: what body_fn returns"))
         count += 1
-    return arguments(carry, "while_loop").tree
+    return result_of(carry, "while_loop: what body_fn returns")
 
 
 def _while_traced(
@@ -151,7 +153,7 @@ def fori_loop(lower: Any, upper: Any, body_fn: Callable[[Any, Any], Any], init: 
         carry = body_fn(Tensor(np.asarray(i)), carry)
         if i == start:
             check_carry("fori_loop", given, arguments(carry, "fori_loop: what body_fn returns"))
-    return arguments(carry, "fori_loop").tree
+    return result_of(carry, "fori_loop: what body_fn returns")
 
 
 def _bound(value: Any, name: str) -> Tensor:
@@ -229,25 +231,33 @@ def _scan_at_once(
     f: Callable[[Any, Any], Any], given: Arguments, slices: Arguments, count: int, reverse: bool
 ) -> tuple[Any, Any]:
     if not count:
-        return given.tree, _nothing_stacked(f, given, slices)
+        return release(given.tree), _nothing_stacked(f, given, slices)
     carry = given.tree
     rows = [_rows(one) for one in slices.tensors]
-    ys: list[list[Any]] = []
-    treedef: TreeDef | None = None
+    row = rows[0] if slices.treedef.is_leaf() else lambda number: unflatten(slices.treedef, [r(number) for r in rows])
+    ys = []
     for number in range(count - 1, -1, -1) if reverse else range(count):
-        carry, y = _pair(f(carry, unflatten(slices.treedef, [row(number) for row in rows])))
-        leaves, structure = flatten(y, number_lists=True)
-        if treedef is None:
+        carry, y = _pair(f(carry, row(number)))
+        if not ys:
             check_carry("scan", given, arguments(carry, "scan: the carry f returns"))
-            treedef = structure
-        elif structure != treedef:
-            raise ArgumentError(f"scan: f returned y with the structure {treedef} at first, then {structure}")
-        ys.append(leaves)
+        ys.append(y)
     if reverse:
         ys.reverse()
-    assert treedef is not None
-    stacked = [primitives.stack(column, axis=0) for column in zip(*ys, strict=True)]
-    return arguments(carry, "scan").tree, unflatten(treedef, stacked)
+    return result_of(carry, "scan: the carry f returns"), _stacked(ys)
+
+
+def _stacked(ys: list[Any]) -> Any:
+    """Return pytrees, one for each iteration, as one pytree of stacked tensors."""
+    if all(type(y) is Tensor for y in ys):
+        return primitives.stack(ys, axis=0)
+    if all(y is None for y in ys):
+        return None
+    flat = [flatten(y, number_lists=True) for y in ys]
+    treedef = flat[0][1]
+    for _, other in flat:
+        if other != treedef:
+            raise ArgumentError(f"scan: f returned y with the structure {treedef} at first, then with {other}")
+    return unflatten(treedef, [primitives.stack(ones, axis=0) for ones in zip(*(one for one, _ in flat), strict=True)])
 
 
 def _rows(tensor: Tensor) -> Callable[[int], Tensor]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stopgrad.core.arrays import Spec
+from stopgrad.core.arrays import Spec, is_bool
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError
 from stopgrad.core.graph import CONSTANT, BaseGraph, Output
 from stopgrad.core.pytree import TreeDef, flatten, paths, unflatten
@@ -22,6 +22,7 @@ from stopgrad.core.tensor import Tensor
 from stopgrad.graph.body import BodyGraph
 from stopgrad.graph.graph import Graph
 from stopgrad.primitives.inputs import to_tensor
+from stopgrad.transforms.common import release
 
 
 class Arguments(NamedTuple):
@@ -45,6 +46,11 @@ def arguments(tree: Any, where: str) -> Arguments:
     """Return a pytree of anything tensor-like as tensors."""
     leaves, treedef = flatten(tree, number_lists=True)
     return Arguments([to_tensor(one, where) for one in leaves], treedef)
+
+
+def result_of(tree: Any, where: str) -> Any:
+    """Return what a user's function returned as tensors; in a `no_gradient` block they are constants, computed or not."""
+    return release(arguments(tree, where).tree)
 
 
 def spec_of(tensor: Tensor) -> Spec:
@@ -115,7 +121,7 @@ def scratch_graph() -> BaseGraph:
 def to_predicate(value: Any, where: str) -> Tensor:
     """Return a condition as a tensor, checked to be one boolean."""
     tensor = to_tensor(value, where)
-    if tensor.shape != () or str(tensor.dtype).removeprefix("torch.") != "bool":
+    if tensor.shape != () or not is_bool(tensor.dtype):
         raise ArgumentTypeError(
             f"{where} must be one boolean, got {spec_of(tensor)}; compare, or reduce with sg.all or sg.any"
         )

@@ -15,10 +15,11 @@ import stopgrad.primitives as primitives
 from stopgrad.core.arrays import carries_derivative
 from stopgrad.core.builtin import PROJECT
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError, ShapeError
+from stopgrad.core.graph import Output
 from stopgrad.core.marks import Mark, mark_here
 from stopgrad.core.operation import ABSENT, ZERO, EveryInput, Operation, Slots
 from stopgrad.core.pytree import TreeDef, flatten, unflatten
-from stopgrad.core.record import INDEX, leaf
+from stopgrad.core.record import INDEX, bind_many, leaf
 from stopgrad.core.state import Level, next_index, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.sweeps.path import find_path
@@ -191,29 +192,39 @@ def _with_rules(
     """Return the result as the outputs of one node with these rules, if any input is recorded."""
     outputs, treedef = output_tensors(result, name)
     parents = tuple(tensor.node for tensor in inputs.tensors)
-    if not state.recording:
+    symbolic = any(type(tensor.value) is Output for tensor in (*inputs.tensors, *outputs))
+    if not state.recording and not symbolic:
         return result
-    if not any(type(parent) is tuple for parent in parents):
+    if not symbolic and not any(type(parent) is tuple for parent in parents):
         return unflatten(treedef, [Tensor(output.value, mark) for output in outputs])
     out_values = [output.value for output in outputs]
     in_values = [tensor.value for tensor in inputs.tensors]
     pull_map = _remember_last(pull if pull is not None else _transpose(push, in_values))
     push_map = push if push is not None else _transpose(pull, out_values)
 
+    count = len(inputs.tensors)
+
     def vjp_rule(i: int, xp: Any, t: Slots, _inputs: Any, _out: Any) -> Any:
+        if i >= count:
+            return ABSENT
         return _entry(pull_map(i, t, lambda: _filled(t, out_values, xp))[i], xp)
 
     def jvp_rule(i: int, xp: Any, t: Any, _inputs: Any, _out: Any) -> Any:
+        if i >= count:
+            return ABSENT
         tangents = push_map([_as_tensor(one) for one in _filled(Slots({i: t}), in_values, xp)])
         return Slots({k: one for k, tangent in enumerate(tangents) if (one := _entry(tangent, xp)) is not ABSENT})
 
     operation = Operation(
         name,
-        lambda xp, *_: None,
+        lambda xp, *values: values[count:],
         vjps=EveryInput(vjp_rule, 0, keep_inputs=False),
         jvps=EveryInput(jvp_rule, 0, keep_inputs=False),
-        spec=None,
+        spec=lambda *specs: specs[count:],
+        gates=lambda: mark,
     )
+    if symbolic:  # an operation of the graph: the outputs as they are, reached by way of the inputs only
+        return unflatten(treedef, list(bind_many(operation, (*inputs.tensors, *map(Tensor, out_values)))))
     # The last parent is no input: it says, if something proves unconnected, that this function stood in the way.
     base = (next_index(), operation, (*parents, mark), (None,) * (len(parents) + 2), None, None, ())
     outs = [

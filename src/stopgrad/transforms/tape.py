@@ -59,7 +59,7 @@ class GradientTape:
         # Watched tensors and variables by id, kept alive so that ids stay theirs, with the node derivatives stop at.
         self._watched: dict[int, tuple[Any, Node]] = {}
         # Tensors this tape made leaves of, and what they were before: undone when the block ends.
-        self._made_leaves: list[tuple[Tensor, Any]] = []
+        self._made_leaves: list[tuple[Tensor, Any, Any]] = []
         self._used = False
 
     def __enter__(self) -> Self:
@@ -74,9 +74,7 @@ class GradientTape:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._pause()
-        for tensor, node in reversed(self._made_leaves):
-            tensor.node = node
-        self._made_leaves.clear()
+        self._undo_leaves()
         context, self._context = self._context, None
         context.__exit__(kind, error, traceback)
 
@@ -164,9 +162,7 @@ class GradientTape:
         """Forget what has been recorded and watched so far, and go on recording."""
         if self._since is None:
             raise TapeError("GradientTape.reset: call it inside the tape's with block, while it is recording")
-        for tensor, node in reversed(self._made_leaves):
-            tensor.node = node
-        self._made_leaves.clear()
+        self._undo_leaves()
         self._watched.clear()
         self._intervals.clear()
         self._since = next_index()
@@ -182,11 +178,19 @@ class GradientTape:
         tensor = to_tensor(one, "GradientTape.watch")
         if not carries_derivative(tensor.dtype):
             raise DTypeError(f"GradientTape.watch: {tensor.dtype} has no derivative; cast the tensor to a float first")
-        if type(tensor.node) is not tuple:
-            self._made_leaves.append((tensor, tensor.node))
-            tensor.node = leaf(tensor.value).node
+        value, node = tensor.value, tensor.node
+        if isinstance(one, Tensor):
+            tensor = one  # in the body of a loop or branch, the value in there may stand for one outside
+        if type(node) is not tuple:
+            self._made_leaves.append((tensor, tensor.value, tensor.node))
+            tensor.value, tensor.node = value, leaf(value).node
         self._watched[id(tensor)] = (tensor, tensor.node)
         return tensor
+
+    def _undo_leaves(self) -> None:
+        for tensor, value, node in reversed(self._made_leaves):
+            tensor.value, tensor.node = value, node
+        self._made_leaves.clear()
 
     def _sweep(self, targets: Sequence[Any], seeds: Sequence[Any], sought: Sequence[Any], stops: Any) -> Any:
         wanted = [node for node in map(self._node_of, sought) if node is not None]
