@@ -63,6 +63,37 @@ GATES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _row(x: Any) -> Any:
+    """Return a value of shape (3,), whatever the shape of x."""
+    return sg.mean(x + 0 * MASK, axis=0)
+
+
+def _counted(a: Any, b: Any) -> Any:
+    return sg.while_loop(
+        lambda carry: carry[0] < 3,
+        lambda carry: (carry[0] + 1, sg.tanh(carry[1]) * _row(b) + 0.1 * sg.stop_gradient(carry[1])),
+        (0, _row(a)),
+    )[1]
+
+
+# Loops and branches, with gates inside, on the carry, and around.
+CONTROL: dict[str, Callable[[Any, Any], Any]] = {
+    "cond": lambda a, b: sg.cond(sg.sum(a) > 0.01, lambda x, y: x * y, lambda x, y: sg.tanh(x) - y, a, b),
+    "cond with a stop": lambda a, b: sg.cond(
+        sg.sum(b) > 0.01, lambda x: sg.stop_gradient(x) * _row(b), lambda x: sg.sin(x), _row(a)
+    ),
+    "switch": lambda a, b: sg.switch(
+        1, [lambda x, y: x - y, lambda x, y: sg.scale_gradient(x, 0.5) * y, lambda x, y: x + y], a, b
+    ),
+    "scan": lambda a, b: sg.scan(lambda c, x: (sg.tanh(c + 0.3 * x), c * x), _row(a), b + 0 * MASK)[1],
+    "scan with a stop": lambda a, b: sg.scan(
+        lambda c, x: (sg.stop_gradient(0.5 * c + x) + 0.2 * c, sg.reverse_gradient(c) * x), _row(a), b + 0 * MASK
+    )[0],
+    "loop": lambda a, b: sg.fori_loop(0, 3, lambda i, x: sg.sin(x) * _row(b) + 0.1 * i, _row(a)),
+    "counted loop": _counted,
+    "checkpoint": lambda a, b: sg.checkpoint(lambda x, y: sg.tanh(x * y) + sg.stop_gradient(sg.sin(x)))(a, b),
+}
+
 # What the gates give, written without them.
 VALUES: dict[str, Callable[[Any, Any], Any]] = {
     **dict.fromkeys(GATES, lambda a, b: a * b),
@@ -102,7 +133,7 @@ class Program(NamedTuple):
         """Return the last value, of any of the shapes."""
         values = [sg.tensor(one) for one in inputs]
         for name, first, second in self.instructions:
-            function = OPERATIONS.get(name) or gates[name]
+            function = OPERATIONS.get(name) or CONTROL.get(name) or gates[name]
             values.append(function(values[-1 - first % len(values)], values[-1 - second % len(values)]))
         return values[-1]
 
