@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stopgrad.control.branching import SWITCH
+from stopgrad.control.joint import add_to_graph
 from stopgrad.control.tracing import (
     Arguments,
     arguments,
@@ -23,7 +24,6 @@ from stopgrad.control.tracing import (
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError
 from stopgrad.core.graph import Output
 from stopgrad.core.pytree import unflatten
-from stopgrad.core.record import bind_many
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.body import closed
 from stopgrad.primitives.inputs import to_tensor
@@ -111,5 +111,5 @@ def _traced(
     for number, one in enumerate(made[1:], 1):
         check_same(where, made[0], one, (names[0], names[1].format(number)), "all branches must return the same")
     bodies, taken = closed([(one.graph, [out for ones in one.inputs for out in ones], one.outputs) for one in made])
-    outs = bind_many(SWITCH, (selector, *taken, *operands), (tuple(bodies),))
+    outs = add_to_graph(SWITCH, (selector, *taken, *operands), (tuple(bodies),), bodies[0])
     return unflatten(made[0].treedef, list(outs))

@@ -16,6 +16,7 @@ from stopgrad.control.joint import (
     Found,
     Pulling,
     Pushing,
+    add_to_graph,
     gates_of,
     has_masked_tangent,
     is_live,
@@ -29,7 +30,6 @@ from stopgrad.control.joint import (
 from stopgrad.core.arrays import Spec
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.operation import ABSENT, ZERO, Operation, Slots, general
-from stopgrad.core.record import bind_many
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.body import Body, closed
 
@@ -51,7 +51,9 @@ def _pull(t: Slots, inputs: Sequence[Any], outs: Sequence[Tensor], branches: Bra
     mask(operands[i] for i in connected if _may_be_absent(found, i))
     if connected:
         bodies, taken = _derived(branches, seeds, found, connected, specs)
-        cotangents = bind_many(operation, (*inputs[:first], *taken, *operands, *t.values()), (bodies,))
+        cotangents = add_to_graph(
+            operation, (*inputs[:first], *taken, *operands, *t.values()), (bodies,), bodies[0]
+        )  # fmt: skip
         results |= dict(zip(connected, cotangents, strict=True))
     return {first + i: cotangent for i, cotangent in results.items()}
 
@@ -74,7 +76,9 @@ def _push(
         mask_outputs(outs)
     if connected:
         bodies, taken = _derived(branches, seeds, found, connected, specs)
-        derivatives = bind_many(operation, (*inputs[:first], *taken, *operands, *tangents.values()), (bodies,))
+        derivatives = add_to_graph(
+            operation, (*inputs[:first], *taken, *operands, *tangents.values()), (bodies,), bodies[0]
+        )  # fmt: skip
         results |= dict(zip(connected, derivatives, strict=True))
     return results
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from stopgrad.core.arrays import Spec
 from stopgrad.core.builtin import PROJECT
-from stopgrad.core.graph import Output
+from stopgrad.core.graph import BaseGraph, Output
 from stopgrad.core.marks import Mark, merge
-from stopgrad.core.operation import ABSENT, ZERO, EveryInput, Rule, Slots
-from stopgrad.core.record import INDEX, OPERATION, PARENTS
+from stopgrad.core.operation import ABSENT, ZERO, EveryInput, Operation, Slots
+from stopgrad.core.record import INDEX, OPERATION, PARENTS, bind_many, coerce
 from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.body import Body, BodyGraph
@@ -29,6 +29,21 @@ from stopgrad.sweeps.reverse import reverse
 Pull = Callable[..., Mapping[int, Any]]
 # push(tangents of inputs, inputs, outputs, *params) -> tangents of outputs, by number.
 Push = Callable[..., Mapping[int, Any]]
+
+
+def add_to_graph(
+    operation: Operation, inputs: Iterable[Any], params: tuple[Any, ...], body: Body
+) -> tuple[Tensor, ...]:
+    """Add an operation with bodies to the graph around them, and return its outputs.
+
+    Also if all its inputs are known: that they may be recorded, as the rules need them, only a graph ensures.
+    """
+    graph: BaseGraph = body.graph.outer if state.graph is None else state.graph
+    symbolic = []
+    for one in inputs:
+        value, node = coerce(one)
+        symbolic.append(Tensor(graph.imported(value), node))
+    return bind_many(operation, symbolic, params)
 
 
 class Pulling(EveryInput):

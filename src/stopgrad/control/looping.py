@@ -17,6 +17,7 @@ import stopgrad.primitives as primitives
 from stopgrad.control.branching import CHECKPOINT, SWITCH
 from stopgrad.control.joint import (
     Found,
+    add_to_graph,
     has_masked_tangent,
     is_live,
     is_masked,
@@ -32,7 +33,7 @@ from stopgrad.core.arrays import Spec
 from stopgrad.core.graph import Output
 from stopgrad.core.operation import ABSENT, ZERO, Slots
 from stopgrad.core.placing import PLACE
-from stopgrad.core.record import bind_many, run
+from stopgrad.core.record import run
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.body import Body, BodyGraph, closed
 from stopgrad.graph.plan import needed
@@ -225,10 +226,10 @@ class _Pull:
         if loop.length is None:
             bodies, taken = closed([(body.graph, inputs, untouched), (body.graph, inputs, outputs)])
             some = primitives.greater(loop.count, 0)
-            cotangents = bind_many(SWITCH, (some, *taken, *operands), (tuple(bodies),))
+            cotangents = add_to_graph(SWITCH, (some, *taken, *operands), (tuple(bodies),), bodies[0])
         else:
             bodies, taken = closed([(body.graph, inputs, outputs)])
-            cotangents = bind_many(CHECKPOINT, (*taken, *operands), (tuple(bodies),))
+            cotangents = add_to_graph(CHECKPOINT, (*taken, *operands), (tuple(bodies),), bodies[0])
         results = dict(zip(computed, cotangents, strict=True))
         for i in computed:
             if i >= first + count:
@@ -387,7 +388,7 @@ def _in_phases(draft: Draft, branches: Sequence[Sequence[Output]], follows: Sequ
     with around.written():
         phase = around.placeholder(Spec((), np.dtype(np.int64)), "phase")
         copies = [around.placeholder(one.spec, one.op.name) for one in inputs]
-        outs = bind_many(SWITCH, (Tensor(phase), *taken, *map(Tensor, copies)), (tuple(bodies),))
+        outs = add_to_graph(SWITCH, (Tensor(phase), *taken, *map(Tensor, copies)), (tuple(bodies),), bodies[0])
     consts, carries = len(draft.body_consts), len(draft.body_carries)
     return Draft(
         around,

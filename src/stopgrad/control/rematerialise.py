@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from stopgrad.control.branching import CHECKPOINT
+from stopgrad.control.joint import add_to_graph
 from stopgrad.control.tracing import arguments, is_known, result_of, spec_of, traced, tracing_graph
 from stopgrad.core.arrays import Shape, carries_derivative, is_array
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError
 from stopgrad.core.operation import ABSENT, EveryInput, Operation, Slots
 from stopgrad.core.pytree import TreeDef, flatten, unflatten
-from stopgrad.core.record import INDEX, PARENTS, bind_many, leaf, next_index, outputs_of
+from stopgrad.core.record import INDEX, PARENTS, leaf, next_index, outputs_of
 from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.body import closed
@@ -105,7 +106,7 @@ class _Call:
         bodies, taken = closed([(made.graph, made.inputs[0], made.outputs)])
         if is_known(tensors, taken):
             return self.recorded(tensors)
-        outs = bind_many(CHECKPOINT, (*taken, *tensors), (tuple(bodies),))
+        outs = add_to_graph(CHECKPOINT, (*taken, *tensors), (tuple(bodies),), bodies[0])
         return unflatten(made.treedef, list(outs))
 
     def recorded(self, tensors: list[Tensor]) -> Any:

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.control.joint import Pulling, Pushing, gates_of
+from stopgrad.control.joint import Pulling, Pushing, add_to_graph, gates_of
 from stopgrad.control.looping import Draft, Loop, pull_loop, push_loop
 from stopgrad.core.arrays import UNKNOWN, Spec, namespace_of
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.operation import Slots, general
-from stopgrad.core.record import bind_many
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.body import Body, closed
 from stopgrad.graph.plan import Plan
@@ -29,7 +28,7 @@ def emit_scan(draft: Draft, length: int | None, count: Any, backwards: bool) -> 
     (body,), taken = closed([(draft.graph, inputs, draft.body_outputs)])
     operands = (*taken, *draft.consts, *draft.init, *draft.xs)
     params = (body, len(taken) + len(draft.consts), len(draft.init), UNKNOWN if length is None else length, backwards)
-    return bind_many(SCAN, operands if length is not None else (count, *operands), params)
+    return add_to_graph(SCAN, operands if length is not None else (count, *operands), params, body)
 
 
 def _loop(

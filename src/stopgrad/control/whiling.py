@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.control.joint import Pulling, Pushing, gates_of
+from stopgrad.control.joint import Pulling, Pushing, add_to_graph, gates_of
 from stopgrad.control.looping import Draft, Loop, pull_loop, push_loop
 from stopgrad.control.scanning import carries_needed, emit_scan, known_plan, loop_specs, make_stacks
 from stopgrad.core.arrays import UNKNOWN, Spec
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.graph import Output
 from stopgrad.core.operation import Slots, general
-from stopgrad.core.record import bind_many
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.body import Body, BodyGraph, closed
 from stopgrad.graph.plan import Plan
@@ -82,7 +81,7 @@ def emit_while(
         [(cond_graph, cond_inputs, cond_outputs), (draft.graph, inputs, draft.body_outputs)]
     )  # fmt: skip
     consts = len(taken) + len(draft.consts)
-    return bind_many(WHILE, (*taken, *draft.consts, *draft.init), (cond, body, consts, limit))
+    return add_to_graph(WHILE, (*taken, *draft.consts, *draft.init), (cond, body, consts, limit), body)
 
 
 def _run(wanted: Sequence[bool], inputs: Sequence[Any], params: tuple[Any, ...]) -> tuple[Any, ...]:

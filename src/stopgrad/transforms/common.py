@@ -9,8 +9,9 @@ import numpy as np
 
 import stopgrad.primitives as primitives
 from stopgrad.core.arrays import PYTHON_SCALARS, carries_derivative, namespace_of
+from stopgrad.core.builtin import STOP
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError, DTypeError, UnconnectedError
-from stopgrad.core.graph import Output
+from stopgrad.core.graph import Output, emit
 from stopgrad.core.marks import Mark, Origin, merge
 from stopgrad.core.operation import ABSENT, ZERO
 from stopgrad.core.pytree import TreeDef, flatten, map_leaves, paths, unflatten
@@ -174,9 +175,9 @@ def as_seed(derivative: Tensor, like: Any) -> Any:
     """Return a cotangent or tangent as a sweep starts with it: in the value's dtype, raw unless recorded or traced."""
     if derivative.dtype != like.dtype:
         derivative = primitives.astype(derivative, like.dtype)
-    return (
-        derivative if state.recording or type(like) is Output or type(derivative.value) is Output else derivative.value
-    )
+    if state.recording or state.graph is not None or type(like) is Output or type(derivative.value) is Output:
+        return derivative
+    return derivative.value
 
 
 def release(tree: Any) -> Any:
@@ -197,6 +198,8 @@ def _blocked(value: Any, mark: Mark | None) -> Tensor:
     """Return a result as it leaves a transform inside a `no_gradient` block: the block is a gate for it, too."""
     if state.gate_observer is not None:
         value = state.gate_observer("no_gradient", value, lambda now, frozen: frozen)
+    if type(value) is Output:
+        value = emit(STOP, (value,), ("no_gradient",))
     return Tensor(value, merge(mark, state.block))
 
 
