@@ -163,7 +163,7 @@ def noise(curve: Curve, epsilon: float, *, coarse: bool = False) -> Vector:
     """Return the rounding noise of a curve near 0: the standard deviation of each entry's error.
 
     From differences of high order over very close points, where what is smooth vanishes (Moré and Wild 2011,
-    "Estimating computational noise"); if not coarse, on the side that has less, as a jump or kink at 0 is no noise.
+    "Estimating computational noise"); on the side that has less, as a jump or kink at 0 is no noise.
 
     Args:
         curve: see `Curve`.
@@ -188,7 +188,7 @@ def noise(curve: Curve, epsilon: float, *, coarse: bool = False) -> Vector:
         sides.append(level)
     if not sides:
         return np.zeros_like(curve(0.0))
-    return np.nan_to_num((np.fmax if coarse else np.fmin)(sides[0], sides[-1]))
+    return np.nan_to_num(np.fmin(sides[0], sides[-1]))
 
 
 def kink(curve: Curve, entry: int | Vector, epsilon: float) -> Slopes | None:
@@ -208,7 +208,7 @@ def kink(curve: Curve, entry: int | Vector, epsilon: float) -> Slopes | None:
         return float(result[entry] if isinstance(entry, int) else entry @ result)
 
     last = round(-math.log2(epsilon) / 2)
-    measured = noise(curve, epsilon)
+    measured = np.maximum(noise(curve, epsilon), noise(curve, epsilon, coarse=True))
     rounding = 16 * float(measured[entry] if isinstance(entry, int) else np.abs(entry) @ measured)
     try:
         middle = look(0.0)

@@ -111,8 +111,11 @@ class Probe:
         """Which outputs differences say little about, for another reason than rounding."""
         if not self.vague.any():
             return self.vague
-        measured = (noise(self.curve, self.subject.epsilon) + self.subject.rounding) / self.estimate.step
-        return self.vague & ~(self.error <= 16 * (measured + self.estimate.rounding))
+        epsilon = self.subject.epsilon
+        measured = (noise(self.curve, epsilon) + self.subject.rounding) / self.estimate.step
+        # Slopes below a rounding of the arguments are what remains of a result that cancels to zero.
+        cancelled = epsilon * float(np.max(np.abs(self.direction), initial=0.0))
+        return self.vague & ~(self.error <= 16 * (measured + self.estimate.rounding + cancelled))
 
     def raise_unsettled(self) -> None:
         """Raise, for an output that differences say nothing about."""

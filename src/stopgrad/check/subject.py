@@ -93,6 +93,7 @@ class Subject:
         output_names: called after the first run, returns a name for each of the tensors returned.
         path: the modes of the derivatives that `apply` itself takes, outermost first.
         seeds: how many of the leaves, the last ones, `apply` is linear in.
+        magnitude: size of the function whose derivative `apply` is: of what may have cancelled in it.
     """
 
     def __init__(
@@ -102,11 +103,12 @@ class Subject:
         output_names: Callable[[], Sequence[str]],
         path: tuple[str, ...] = (),
         seeds: int = 0,
+        magnitude: float = 0.0,
     ) -> None:
         self.apply = apply
         self.inputs = inputs
         self.path = path
-        self._seeds = seeds
+        self._seeds, self._magnitude = seeds, magnitude
         self.point = inputs.vector(inputs.leaves)
         self.movable = np.isfinite(self.point)
         self.replay = Replay()
@@ -115,6 +117,7 @@ class Subject:
         self.outputs = Layout(output_names(), [result.value for result in results])
         self.value = self.outputs.vector(results)
         self.comparable = np.isfinite(self.value)
+        self._largest = max(magnitude, float(np.max(np.abs(self.value), initial=0.0, where=self.comparable)))
         self.epsilon = max(self.inputs.epsilon, self.outputs.epsilon)
 
     def _run(self, leaves: Sequence[Any]) -> tuple[Tensor, ...]:
@@ -132,14 +135,15 @@ class Subject:
 
     @cached_property
     def rounding(self) -> Vector:
-        """How much rounding there is in the result, as far as it shows: a derivative is linear in its seeds."""
+        """Rounding in a derivative that moving the point need not show: it changes with the size of the seeds."""
         if not self._seeds:
             return np.zeros_like(self.value)
         ends = self.inputs.size - sum(places for places in self.inputs.places[-self._seeds :])
         linear = np.arange(self.inputs.size) >= ends
         scaled = [self.evaluate(np.where(linear, self.point * scale, self.point)) / scale for scale in UNEVEN]
         here = np.where(self.comparable, self.value, 0.0)
-        return np.max([np.nan_to_num(np.abs(one - here)) for one in scaled], axis=0)
+        shown = np.max([np.nan_to_num(np.abs(one - here)) for one in scaled], axis=0)
+        return shown + self.epsilon * self._magnitude
 
     def along(self, direction: Vector) -> Curve:
         """Return the function along a direction from the point; entries that are not finite stay where they are."""
@@ -184,7 +188,9 @@ class Subject:
             derivative_names = [f"the gradient by {name}" for name in self.inputs.names]
         inputs = Layout((*self.inputs.names, *seed_names), (*self.inputs.leaves, *seeds))
         apply_derivative = pushed if mode == "forward" else pulled
-        return Subject(apply_derivative, inputs, lambda: derivative_names, (mode, *self.path), len(seeds))
+        return Subject(
+            apply_derivative, inputs, lambda: derivative_names, (mode, *self.path), len(seeds), self._largest
+        )
 
 
 def _floating(x: Any) -> Any:
