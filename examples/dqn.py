@@ -20,7 +20,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
+from rich.table import Column, Table
 
 import stopgrad as sg
 
@@ -217,7 +217,7 @@ def report(result: Result) -> None:
     """Print what was found, and for each variable whether the loss reached it."""
     print(f"After {result.steps} steps of play the pole stands for {result.mean_return:.1f} steps on average")
     print(f"(500 is the most there is; with random actions {result.random_return:.1f}).")
-    table = Table("variable", "does the loss reach it?")
+    table = Table("variable", Column("does the loss reach it?", overflow="fold"))
     for name, how in result.reach.items():
         table.add_row(name, how)
     Console().print(table)

@@ -18,7 +18,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
+from rich.table import Column, Table
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -172,7 +172,7 @@ def report(result: Result) -> None:
     """Print what was found."""
     print(f"The reconstruction error on test images fell from {result.errors[0]:.4f} to {result.errors[-1]:.4f};")
     print(f"{result.codes_used} of {CODES} codes are in use.")
-    table = Table("loss", "part", "does the loss reach it?")
+    table = Table("loss", "part", Column("does the loss reach it?", overflow="fold"))
     for (loss, part), how in result.reach.items():
         table.add_row(loss, part, how)
     Console().print(table)

@@ -1,7 +1,8 @@
 """The command line: `stopgrad demo` runs the examples, each a use of stopping gradients on real data.
 
-The examples are programs of their own and no part of the library: in a wheel they lie beside this file, in a checkout
-under `examples/`. What they need beyond the library is installed by `pip install "stopgrad[examples]"`.
+The examples are programs of their own and no part of the library. A wheel puts them beside the package and not into it,
+because reports name the line of a gate in the user's code, and what lies inside is the library's. In a checkout they
+are in `examples/`. What they need beyond the library is installed by `pip install "stopgrad[examples]"`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rich.table import Table
 import stopgrad
 
 _HERE = Path(__file__).resolve().parent
-FOLDERS = (_HERE / "_examples", _HERE.parents[1] / "examples")
+FOLDERS = (_HERE.parent / "stopgrad_examples", _HERE.parents[1] / "examples")
 """Where the examples may be: in a wheel, in a checkout."""
 
 EXTRAS = {"gymnasium": "gymnasium", "matplotlib": "matplotlib", "sklearn": "scikit-learn"}
