@@ -30,6 +30,7 @@ LAYERS = (
     ("linalg", "random", "special", "control"),
     ("nn", "numpy"),
     ("train", "check", "audit"),
+    ("interchange",),
     ("tf",),
     ("cli",),
 )
@@ -40,7 +41,7 @@ GATHERS = {"__init__.py": RANK["tf"]}
 # The few places that import inside a function, each because what it imports is heavy and rarely needed.
 LAZY = {
     "core/arrays.py": {"array_api_compat"},
-    "core/lazy.py": {"scipy", "opt_einsum", "ml_dtypes", "safetensors"},
+    "core/lazy.py": {"scipy", "opt_einsum", "ml_dtypes", "safetensors", "google", "onnx"},
 }
 
 MAX_LINES = 600

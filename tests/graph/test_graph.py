@@ -141,3 +141,12 @@ def test_feeding():
         graph.run(y, {x: np.ones(2)})
     with pytest.raises(sg.errors.ArgumentError, match="another graph"):
         sg.graph.Graph().add(sg.exp.operation, (x,))
+
+
+@pytest.mark.parametrize("f", PROGRAMS.values(), ids=PROGRAMS)
+def test_derivatives_are_taken_through_what_was_traced(f):
+    traced = sg.trace(f)(POINT)
+    assert_allclose(sg.grad(traced)(POINT), sg.grad(f)(POINT), rtol=1e-13)
+    assert_allclose(sg.hessian(traced)(POINT), sg.hessian(f)(POINT), rtol=1e-12, atol=1e-12)
+    assert_allclose(sg.jvp(traced, (POINT,), (POINT,))[1], sg.jvp(f, (POINT,), (POINT,))[1], rtol=1e-13)
+    assert_allclose(sg.trace(lambda x: traced(x) * 2)(POINT)(POINT), f(sg.tensor(POINT)) * 2, rtol=1e-13)

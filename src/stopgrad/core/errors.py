@@ -71,5 +71,9 @@ class CheckpointError(StopgradError, ValueError):
     """A checkpoint that is damaged, or does not hold what it is to be loaded into."""
 
 
+class InterchangeError(StopgradError, ValueError):
+    """A GraphDef or ONNX model that is damaged or holds what cannot be imported; or a program that cannot be exported."""
+
+
 class UnconnectedWarning(UserWarning):
     """No variable is connected to the loss, so a training step changes nothing."""

@@ -47,3 +47,39 @@ def safetensors() -> ModuleType:
     import safetensors.numpy
 
     return safetensors
+
+
+@functools.cache
+def protobuf() -> ModuleType:
+    """Return `google.protobuf`, with the modules that declare, read and print messages.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        import google.protobuf
+        import google.protobuf.descriptor_pb2
+        import google.protobuf.descriptor_pool
+        import google.protobuf.message
+        import google.protobuf.message_factory
+        import google.protobuf.text_format
+    except ImportError as error:
+        raise ImportError("reading and writing GraphDefs needs protobuf; pip install stopgrad[interchange]") from error
+    return google.protobuf
+
+
+@functools.cache
+def onnx() -> ModuleType:
+    """Return `onnx`, with its helpers.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        import onnx
+        import onnx.checker
+        import onnx.helper
+        import onnx.numpy_helper
+    except ImportError as error:
+        raise ImportError("reading and writing ONNX models needs onnx; pip install stopgrad[interchange]") from error
+    return onnx

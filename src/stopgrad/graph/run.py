@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from stopgrad.core.arrays import PYTHON_SCALARS, spec_of
-from stopgrad.core.errors import DTypeError, ShapeError
-from stopgrad.core.graph import Output
+from stopgrad.core.errors import ArgumentError, DTypeError, ShapeError
+from stopgrad.core.graph import CONSTANT, PLACEHOLDER, VARIABLE, Output
+from stopgrad.core.record import bind, bind_many
+from stopgrad.core.tensor import Tensor
 from stopgrad.graph.plan import Plan, needed
 
-__all__ = ["checked_feed", "needed", "run_graph"]
+__all__ = ["checked_feed", "needed", "replay", "run_graph"]
 
 
 def run_graph(outputs: Sequence[Any], feed: Mapping[Output, Any]) -> list[Any]:
@@ -20,6 +22,28 @@ def run_graph(outputs: Sequence[Any], feed: Mapping[Output, Any]) -> list[Any]:
     plan = Plan(outputs, tuple(feed))
     with np.errstate(all="ignore"):  # derivatives compute with inf and NaN at entries that are then not selected
         return plan.run(list(feed.values()))
+
+
+def replay(outputs: Sequence[Any], feed: Mapping[Output, Tensor]) -> list[Any]:
+    """Return outputs as tensors, by applying the operations anew to tensors: recorded, or added to another graph.
+
+    Stops are among the operations, so what is behind them is unconnected in the new record too.
+    """
+    values: dict[Any, Any] = dict(feed)
+    for added in needed(outputs, feed):
+        if added.operation is PLACEHOLDER:
+            raise ArgumentError(f"run: {added.outputs[0]} is needed but was not fed; name it in feed")
+        if added.operation is CONSTANT:
+            values[added.outputs[0]] = Tensor(added.params[0].value)
+        elif added.operation is VARIABLE:
+            values[added.outputs[0]] = added.params[0].variable.__tensor__()
+        else:
+            inputs = [values[one] if type(one) is Output else one for one in added.inputs]
+            if added.single:
+                values[added.outputs[0]] = bind(added.operation, inputs, added.params)
+            else:
+                values.update(zip(added.outputs, bind_many(added.operation, inputs, added.params), strict=True))
+    return [values[one] if type(one) is Output else one for one in outputs]
 
 
 def checked_feed(feed: Mapping[Output, Any]) -> dict[Output, Any]:

@@ -16,8 +16,9 @@ from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.building import building
 from stopgrad.graph.graph import Graph
-from stopgrad.graph.run import checked_feed, run_graph
+from stopgrad.graph.run import checked_feed, replay, run_graph
 from stopgrad.graph.text import text_of
+from stopgrad.primitives.inputs import to_tensor
 
 
 class Traced:
@@ -46,14 +47,18 @@ class Traced:
         self.name = name
 
     def __call__(self, *args: Any) -> Any:
-        """Run the graph on arguments of the structure, shapes and dtypes it was traced with."""
+        """Run the graph on arguments of the structure, shapes and dtypes it was traced with.
+
+        Derivatives can be taken through the call, and it can be traced itself.
+        """
         leaves = flatten_like(self.in_tree, args, f"{self.name}: the arguments", number_lists=True)
-        feed = {}
-        for placeholder, leaf in zip(self.inputs, leaves, strict=True):
-            value, _ = coerce(leaf, self.name)
-            feed[placeholder] = value
-        values = run_graph(self.outputs, checked_feed(feed))
-        return unflatten(self.out_tree, [Tensor(value) for value in values])
+        given = [coerce(leaf, self.name) for leaf in leaves]
+        feed = checked_feed({one: value for one, (value, _) in zip(self.inputs, given, strict=True)})
+        if any(type(value) is Output or node is not None for value, node in given):
+            nodes = (node for _, node in given)
+            tensors = {one: Tensor(value, node) for (one, value), node in zip(feed.items(), nodes, strict=True)}
+            return unflatten(self.out_tree, [to_tensor(one, self.name) for one in replay(self.outputs, tensors)])
+        return unflatten(self.out_tree, [Tensor(value) for value in run_graph(self.outputs, feed)])
 
     def __str__(self) -> str:
         return text_of(self.graph, self.outputs)
