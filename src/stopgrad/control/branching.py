@@ -9,7 +9,6 @@ them makes NaN of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from stopgrad.control.joint import (

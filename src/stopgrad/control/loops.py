@@ -6,12 +6,13 @@ one operation that holds the body, with derivatives in both modes at every order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import stopgrad.primitives as primitives
+from stopgrad.control.looping import Draft
 from stopgrad.control.scanning import emit_scan
 from stopgrad.control.tracing import (
     Arguments,
@@ -26,10 +27,9 @@ from stopgrad.control.tracing import (
     traced,
     tracing_graph,
 )
-from stopgrad.control.looping import Draft
 from stopgrad.control.whiling import emit_while
 from stopgrad.core.arrays import Spec
-from stopgrad.core.errors import ArgumentError, ArgumentTypeError, ShapeError, TracedValueError
+from stopgrad.core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from stopgrad.core.graph import BaseGraph, Output
 from stopgrad.core.pytree import TreeDef, flatten, unflatten
 from stopgrad.core.tensor import Tensor

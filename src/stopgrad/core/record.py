@@ -228,7 +228,7 @@ def _at_hand(value: Any, node: Any) -> tuple[Any, Any]:
     graph = state.graph
     if graph is None:
         return value, node
-    if type(value) is Output and value.op.graph is not graph or type(node) is tuple and state.recording is IN_BODY:
+    if (type(value) is Output and value.op.graph is not graph) or (type(node) is tuple and state.recording is IN_BODY):
         taken: tuple[Any, Any] = graph.taken_in(value, node)
         return taken
     return value, node

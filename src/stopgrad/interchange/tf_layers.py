@@ -110,7 +110,9 @@ def _pool(function: Callable[..., Tensor], from_inputs: bool = False) -> Handler
     def handler(node: Node) -> Tensor:
         layout = _Layout(node)
         window, strides = (
-            (node.integers(1), node.integers(2)) if from_inputs else (_numbers(node, "ksize"), _numbers(node, "strides"))
+            (node.integers(1), node.integers(2))
+            if from_inputs
+            else (_numbers(node, "ksize"), _numbers(node, "strides"))
         )
         x = layout.last(node[0])
         return layout.back(function(x, layout.spatial(window), layout.spatial(strides), layout.padding()))

@@ -216,9 +216,7 @@ def _slice(node: Node) -> Tensor:
 
 
 def _strided_slice(node: Node) -> Tensor:
-    masks = {
-        name: number(node, f"{name}_mask") for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
-    }
+    masks = {name: number(node, f"{name}_mask") for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
     index: list[Any] = []
     for i, (begin, end, step) in enumerate(zip(*(node.integers(one) for one in (1, 2, 3)), strict=True)):
         on = {name for name, bits in masks.items() if bits >> i & 1}

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from stopgrad.core.arrays import carries_derivative, is_complex
-from stopgrad.core.errors import ArgumentTypeError, DTypeError, ShapeError
+from stopgrad.core.errors import ArgumentTypeError, DTypeError
 from stopgrad.core.marks import Mark
 from stopgrad.core.operation import ABSENT
 from stopgrad.core.pytree import flatten
@@ -25,10 +24,10 @@ from stopgrad.transforms.common import (
     Unconnected,
     check_unconnected,
     finished,
+    one_number,
     ones_like,
     release,
     switches_of,
-    to_tensor,
 )
 
 
@@ -79,7 +78,9 @@ def variable_gradients(
         (10.0, 6.0, None)
     """
     check_unconnected(unconnected, "variable_gradients")
-    evaluation = evaluate(loss_function, variables, "variable_gradients", unconnected, stop, recorded=bool(state.recording))
+    evaluation = evaluate(
+        loss_function, variables, "variable_gradients", unconnected, stop, recorded=bool(state.recording)
+    )
     return evaluation.loss, evaluation.gradients
 
 
@@ -104,7 +105,7 @@ def evaluate(
     chosen = None if variables is None else listed(variables, where)
     level = Level(switches_of(stop, where))
     with reads() as log, state.differentiate(level):
-        loss = _checked_loss(loss_function(), where)
+        loss = one_number(loss_function(), where)
     read = list(log.values())
     if chosen is None:
         chosen = [one for one in read if one.trainable and one.leaf_node is not None]
@@ -143,16 +144,3 @@ def listed(variables: Any, where: str) -> list[Variable]:
             )
         unique[id(one)] = one
     return list(unique.values())
-
-
-def _checked_loss(result: Any, where: str) -> Tensor:
-    if result is None:
-        raise ArgumentTypeError(f"{where}: the loss function returned None; return the number to minimize")
-    if isinstance(result, tuple | list | dict):
-        raise ArgumentTypeError(f"{where}: the loss function returned a {type(result).__name__}; return one number")
-    loss = to_tensor(result, f"{where}: the loss")
-    if loss.shape != ():
-        raise ShapeError(f"{where}: the loss must be one number, got shape {loss.shape}; reduce it with sum or mean")
-    if is_complex(loss.dtype) or not carries_derivative(loss.dtype):
-        raise DTypeError(f"{where}: the loss is {loss.dtype}; return a real floating-point number")
-    return loss

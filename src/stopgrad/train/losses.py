@@ -17,7 +17,7 @@ import stopgrad.primitives as p
 from stopgrad.core.arrays import carries_derivative, normalize_axis
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from stopgrad.core.tensor import Tensor
-from stopgrad.transforms.common import to_tensor
+from stopgrad.primitives.inputs import to_tensor
 
 
 class Reduction(enum.IntEnum):

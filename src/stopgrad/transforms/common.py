@@ -8,16 +8,17 @@ from typing import Any, Literal
 import numpy as np
 
 import stopgrad.primitives as primitives
-from stopgrad.core.arrays import PYTHON_SCALARS, carries_derivative, namespace_of
+from stopgrad.core.arrays import carries_derivative, is_complex, namespace_of
 from stopgrad.core.builtin import STOP
-from stopgrad.core.errors import ArgumentError, ArgumentTypeError, DTypeError, UnconnectedError
+from stopgrad.core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError, UnconnectedError
 from stopgrad.core.graph import Output, emit
 from stopgrad.core.marks import Mark, Origin, merge
 from stopgrad.core.operation import ABSENT, ZERO
 from stopgrad.core.pytree import TreeDef, flatten, map_leaves, paths, unflatten
-from stopgrad.core.record import INDEX, Node, coerce, leaf
+from stopgrad.core.record import INDEX, Node, leaf
 from stopgrad.core.state import NO_SWITCHES, state
 from stopgrad.core.tensor import Tensor
+from stopgrad.primitives.inputs import to_tensor
 
 Unconnected = Literal["zero", "none", "error"]
 StopNames = str | Iterable[str] | Mapping[str, bool] | None
@@ -48,13 +49,35 @@ def switches_of(stop: StopNames, where: str) -> Mapping[str, bool]:
     return switches
 
 
-def to_tensor(x: Any, name: str) -> Tensor:
-    """Return anything tensor-like as a tensor; a Python number becomes a 0-d array of NumPy's default dtype."""
-    if type(x) is Tensor:
-        value, node = coerce(x, name)  # refuses a disposed tensor, takes in what is outside a body
-        return x if value is x.value and node is x.node else Tensor(value, node)
-    value, node = coerce(x, name)
-    return Tensor(np.asarray(value) if type(value) in PYTHON_SCALARS else value, node)
+def split_aux(result: Any, has_aux: bool, where: str) -> tuple[Any, Any]:
+    """Return (result, aux) of a function called with `has_aux`."""
+    if not has_aux:
+        return result, None
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        raise ArgumentTypeError(f"{where}: with has_aux=True the function must return (result, aux)")
+    return result[0], result[1]
+
+
+def one_number(result: Any, where: str) -> Tensor:
+    """Return what a function to be differentiated returned as a tensor, checked to be one real number."""
+    if result is None:
+        raise ArgumentTypeError(f"{where}: the function returned None; return the number to differentiate")
+    if isinstance(result, tuple | list | dict):
+        raise ArgumentTypeError(
+            f"{where}: the function returned a {type(result).__name__}; return one number (value_and_grad takes "
+            "has_aux=True to return more besides, jacobian and vjp are for several outputs)"
+        )
+    number = to_tensor(result, f"{where}: the function's result")
+    if number.shape != ():
+        raise ShapeError(
+            f"{where}: the function must return one number, got shape {number.shape}; reduce it with sum or mean, or "
+            "use jacobian or vjp"
+        )
+    if is_complex(number.dtype) or not carries_derivative(number.dtype):
+        raise DTypeError(
+            f"{where}: the function returned {number.dtype}; return a real floating-point number (abs of a complex one)"
+        )
+    return number
 
 
 class Leaves:

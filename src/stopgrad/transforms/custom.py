@@ -22,9 +22,10 @@ from stopgrad.core.pytree import TreeDef, flatten, unflatten
 from stopgrad.core.record import INDEX, bind_many, leaf
 from stopgrad.core.state import Level, next_index, state
 from stopgrad.core.tensor import Tensor
+from stopgrad.primitives.inputs import to_tensor
 from stopgrad.sweeps.path import find_path
 from stopgrad.sweeps.reverse import reverse
-from stopgrad.transforms.common import as_seed, ones_like, output_tensors, to_tensor, zeros_like
+from stopgrad.transforms.common import as_seed, ones_like, output_tensors, zeros_like
 
 # Takes tensors (one for each output), gives a tensor or `None` for each input; or the other way round.
 LinearMap = Callable[[list[Tensor]], Sequence[Tensor | None]]

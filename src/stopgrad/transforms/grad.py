@@ -6,8 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stopgrad.core.arrays import is_complex
-from stopgrad.core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from stopgrad.core.errors import ArgumentError, ArgumentTypeError
 from stopgrad.core.record import Node
 from stopgrad.core.state import Level, state
 from stopgrad.core.tensor import Tensor
@@ -19,11 +18,12 @@ from stopgrad.transforms.common import (
     Unconnected,
     as_seed,
     check_unconnected,
+    one_number,
     ones_like,
     positions,
     release,
+    split_aux,
     switches_of,
-    to_tensor,
 )
 
 
@@ -143,7 +143,8 @@ def _value_and_grad(
         level = Level(switches)
         with state.differentiate(level):
             result = f(*arguments, **kwargs)
-        loss, aux = _split(result, has_aux, where)
+        result, aux = split_aux(result, has_aux, where)
+        loss = one_number(result, where)
         targets: list[Node] = [node for leaf in leaves for node in leaf.nodes]
         path = find_path([loss.node], targets)
         seed = as_seed(Tensor(ones_like(loss.value)), loss.value)
@@ -158,28 +159,3 @@ def _value_and_grad(
         return value, (gradients if isinstance(argnums, tuple | list) else gradients[0])
 
     return value_and_gradient
-
-
-def _split(result: Any, has_aux: bool, where: str) -> tuple[Tensor, Any]:
-    """Return (loss, aux), the loss checked to be one real number."""
-    aux = None
-    if has_aux:
-        if not isinstance(result, tuple | list) or len(result) != 2:
-            raise ArgumentTypeError(f"{where}: with has_aux=True the function must return (value, aux)")
-        result, aux = result
-    if result is None:
-        raise ArgumentTypeError(f"{where}: the function returned None; return the number to differentiate")
-    if isinstance(result, tuple | list | dict):
-        raise ArgumentTypeError(
-            f"{where}: the function returned a {type(result).__name__}; return one number, use has_aux=True to return "
-            "more besides, or jacobian or vjp for several outputs"
-        )
-    loss = to_tensor(result, f"{where}: the function's result")
-    if loss.shape != ():
-        raise ShapeError(
-            f"{where}: the function must return one number, got shape {loss.shape}; reduce it with sum or mean, or use "
-            "jacobian or vjp"
-        )
-    if is_complex(loss.dtype):
-        raise DTypeError(f"{where}: the function returned {loss.dtype}; return a real number, for instance abs(z)")
-    return loss, aux

@@ -12,6 +12,7 @@ from stopgrad.core.pytree import flatten, unflatten
 from stopgrad.core.record import INDEX, Node
 from stopgrad.core.state import Level
 from stopgrad.core.tensor import Tensor
+from stopgrad.primitives.inputs import to_tensor
 from stopgrad.sweeps.path import find_path
 from stopgrad.sweeps.reverse import reverse
 from stopgrad.transforms.common import (
@@ -21,7 +22,6 @@ from stopgrad.transforms.common import (
     finished,
     ones_like,
     switches_of,
-    to_tensor,
 )
 
 

@@ -28,10 +28,10 @@ from stopgrad.transforms.common import (
     output_tensors,
     positions,
     release,
+    split_aux,
     switches_of,
 )
 from stopgrad.transforms.grad import grad
-from stopgrad.transforms.products import split_aux
 
 Mode = Literal["auto", "reverse", "forward"]
 

@@ -11,6 +11,7 @@ from stopgrad.core.pytree import flatten_like, unflatten
 from stopgrad.core.record import INDEX
 from stopgrad.core.state import Level, state
 from stopgrad.core.tensor import Tensor
+from stopgrad.primitives.inputs import to_tensor
 from stopgrad.sweeps.forward import forward
 from stopgrad.sweeps.path import find_path
 from stopgrad.sweeps.reverse import reverse
@@ -24,8 +25,8 @@ from stopgrad.transforms.common import (
     is_leaf,
     output_tensors,
     release,
+    split_aux,
     switches_of,
-    to_tensor,
 )
 from stopgrad.transforms.grad import grad
 
@@ -187,12 +188,3 @@ def _tangent_seeds(leaves: Leaves, tangent: Any, number: int) -> list[tuple[Any,
             raise ShapeError(f"jvp: the tangent of {name} has shape {tensor.shape}, the primal {entry.shape}")
         seeds.append((entry.node, as_seed(tensor, entry.value)))
     return seeds
-
-
-def split_aux(result: Any, has_aux: bool, where: str) -> tuple[Any, Any]:
-    """Return (result, aux) of a function called with `has_aux`."""
-    if not has_aux:
-        return result, None
-    if not isinstance(result, tuple | list) or len(result) != 2:
-        raise ArgumentTypeError(f"{where}: with has_aux=True the function must return (result, aux)")
-    return result[0], result[1]

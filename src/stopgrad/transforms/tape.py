@@ -18,9 +18,10 @@ from stopgrad.core.pytree import flatten, unflatten
 from stopgrad.core.record import INDEX, Node, leaf
 from stopgrad.core.state import Level, next_index, state
 from stopgrad.core.tensor import Tensor
+from stopgrad.primitives.inputs import to_tensor
 from stopgrad.sweeps.path import find_path
 from stopgrad.sweeps.reverse import reverse
-from stopgrad.transforms.common import StopNames, Unconnected, check_unconnected, switches_of, to_tensor
+from stopgrad.transforms.common import StopNames, Unconnected, check_unconnected, switches_of
 from stopgrad.transforms.gradients import collect, is_variable, seeds_of, stop_indices
 from stopgrad.transforms.jacobian import rows_of
 
