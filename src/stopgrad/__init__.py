@@ -51,7 +51,7 @@ from stopgrad.transforms import (
 
 if TYPE_CHECKING:
     from stopgrad import check, graph, linalg, nn, numpy, random, special, tf, train
-    from stopgrad.control import associative_scan, checkpoint, cond, fori_loop, remat, scan, switch, while_loop
+    from stopgrad.control import associative_scan, checkpoint, cond, fori_loop, remat, scan, switch, vmap, while_loop
     from stopgrad.graph import trace
     from stopgrad.train import Variable
 
@@ -99,6 +99,7 @@ _OWN = [
     "train",
     "value_and_grad",
     "vjp",
+    "vmap",
     "while_loop",
 ]
 __all__ = [*_OWN, *primitives.__all__]  # noqa: PLE0604
@@ -106,7 +107,7 @@ __all__ = [*_OWN, *primitives.__all__]  # noqa: PLE0604
 # Loaded when first asked for, so that `import stopgrad` stays light.
 _SUBMODULES = frozenset(("check", "graph", "linalg", "nn", "numpy", "random", "special", "tf", "train"))
 
-_CONTROL = ("associative_scan", "checkpoint", "cond", "fori_loop", "remat", "scan", "switch", "while_loop")
+_CONTROL = ("associative_scan", "checkpoint", "cond", "fori_loop", "remat", "scan", "switch", "vmap", "while_loop")
 _LAZY = {"Variable": "stopgrad.train", "trace": "stopgrad.graph", **dict.fromkeys(_CONTROL, "stopgrad.control")}
 
 

@@ -32,11 +32,11 @@ from stopgrad.control.phases import Phases, State, find_phases
 from stopgrad.core.arrays import Spec
 from stopgrad.core.graph import Output
 from stopgrad.core.operation import ABSENT, ZERO, Slots
+from stopgrad.core.order import needed
 from stopgrad.core.placing import PLACE
 from stopgrad.core.record import run
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.body import Body, BodyGraph, closed
-from stopgrad.graph.plan import needed
 
 
 class Loop(NamedTuple):

@@ -128,11 +128,7 @@ class Output:
         return symbolic_namespace
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        raise TracedValueError(
-            f"the value of {self} is not known while the program is traced, but something asks for it (float(), "
-            "bool(), an `if` or `while`, np.asarray, .numpy() or printing its entries); use cond, while_loop or where "
-            "for what depends on values, or pass the value in as a constant"
-        )
+        raise TracedValueError(self.op.graph.says_unknown(self))
 
     def __repr__(self) -> str:
         return f"<output {self.name} {self.spec}>"
@@ -197,6 +193,8 @@ class BaseGraph:
         self.captures: dict[Output, Output] = {}
         self._names: dict[str, GraphOperation] = {}
         self._next_suffix: dict[str, int] = {}
+        # File and line to note for operations that are added; `None` for the caller's.
+        self.source: tuple[str, int] | None = None
         self._prefix = ""
         self._constants: dict[int, Output] = {}
         self._variables: dict[int, Output] = {}
@@ -262,9 +260,16 @@ class BaseGraph:
         params: tuple[Any, ...] = (),
         name: str | None = None,
         source: tuple[str, int] | None = None,
+        nodes: Sequence[Any] = (),
     ) -> GraphOperation:
-        """Add an operation; its inputs are outputs, arrays (which become constants) or Python numbers."""
-        inputs = tuple(self.imported(value) for value in values)
+        """Add an operation; its inputs are outputs, arrays (which become constants) or Python numbers.
+
+        `nodes` are those of the tensors the values belong to, for a graph that keeps what it captures connected.
+        """
+        if nodes:
+            inputs = tuple(self.imported(value, node) for value, node in zip(values, nodes, strict=True))
+        else:
+            inputs = tuple(self.imported(value) for value in values)
         specs = operation.spec(  # type: ignore[misc]
             *(one if type(one) in PYTHON_SCALARS else Spec(one.shape, one.dtype) for one in inputs), *params
         )
@@ -275,7 +280,7 @@ class BaseGraph:
             inputs,
             params,
             specs,
-            calling_line() if source is None else source,
+            (self.source or calling_line()) if source is None else source,
         )
         _give_nodes(added)
         self.operations.append(added)
@@ -302,8 +307,8 @@ class BaseGraph:
             self._variables[id(variable)] = added.outputs[0]
         return self._variables[id(variable)]
 
-    def imported(self, value: Any) -> Any:
-        """Return a value as an input of this graph's operations."""
+    def imported(self, value: Any, node: Any = None) -> Any:
+        """Return a value as an input of this graph's operations; `node` is that of its tensor, if it has one."""
         if type(value) is Output:
             return value if value.op.graph is self else self._captured(value)
         return value if type(value) in PYTHON_SCALARS else self.constant(value)
@@ -321,16 +326,40 @@ class BaseGraph:
         self.captures[self.outer.imported(value)] = inner
         return inner
 
+    def draw(self, sample: Callable[[Shape], Any], home: BaseGraph | None) -> Any:
+        """Return random numbers drawn while this graph is traced, a constant of it; see `draw`."""
+        return sample(()) if self.outer is None or self is home else self.outer.draw(sample, home)
 
-def emit(operation: Operation, values: Sequence[Any], params: tuple[Any, ...]) -> Any:
+    def says_unknown(self, output: Output) -> str:
+        """Return what the error says when something asks for the value of an output."""
+        return (
+            f"the value of {output} is not known while the program is traced, but something asks for it (float(), "
+            "bool(), an `if` or `while`, np.asarray, .numpy() or printing its entries); use cond, while_loop or where "
+            "for what depends on values, or pass the value in as a constant"
+        )
+
+
+def draw(sample: Callable[[Shape], Any], home: BaseGraph | None = None) -> Any:
+    """Return random numbers: what `sample(())` gives, or, for one example of many, a part of what it gives for all.
+
+    Args:
+        sample: draws an array with the given shape in front of its own.
+        home: the graph that was being traced when the source of the numbers was made. It is made for one example then,
+            and gives every example the same.
+    """
+    graph: BaseGraph | None = state.graph
+    return sample(()) if graph is None else graph.draw(sample, home)
+
+
+def emit(operation: Operation, values: Sequence[Any], params: tuple[Any, ...], nodes: Sequence[Any] = ()) -> Any:
     """Add an operation to the graph that is being built and return its output, or a tuple of them if it has several.
 
-    The graph is the one being traced in this thread, else the one the values belong to.
+    The graph is the one being traced in this thread, else the one the values belong to. `nodes`: see `BaseGraph.add`.
     """
     graph = state.graph
     if graph is None:
         graph = next(value for value in values if type(value) is Output).op.graph
-    added = graph.add(operation, values, params)
+    added = graph.add(operation, values, params, nodes=nodes)
     return added.outputs[0] if added.single else added.outputs
 
 

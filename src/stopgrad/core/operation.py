@@ -277,6 +277,7 @@ def nondifferentiable(
             kernel,
             spec=elementwise_spec(name, kernel) if spec is None else spec,
             numpy_kernel=numpy_kernel,
+            elementwise=spec is None,
             differentiable=False,
         )
     )

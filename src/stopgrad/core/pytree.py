@@ -73,3 +73,14 @@ def flatten_like(treedef: TreeDef, tree: Any, what: str, *, number_lists: bool =
     if other != treedef:
         raise ArgumentError(f"{what} must have the structure {treedef}, got {other}")
     return leaves
+
+
+def children(tree: Any) -> list[tuple[Any, Any]] | None:
+    """Return (key, part) for each part of a container, in the order of its leaves; `None` for a leaf.
+
+    Number lists are leaves.
+    """
+    if is_number_list(tree) or optree.tree_is_leaf(tree, namespace=_NAMESPACE):
+        return None
+    parts, _, keys, _ = optree.tree_flatten_one_level(tree, namespace=_NAMESPACE)
+    return list(zip(keys, parts, strict=True))

@@ -131,7 +131,7 @@ def bind(operation: Operation, inputs: Sequence[Any], params: tuple[Any, ...] = 
         params: its settings, hashable, passed to kernel and rules after the data.
     """
     values, parents, live = _unpack(operation, inputs)
-    out = compute(operation, values, params)
+    out = compute(operation, values, params, parents)
     if not live or not state.recording or not operation.differentiable:
         return constant(operation, out, parents)
     kept = operation.kept(_in_one_library(values), [type(parent) is tuple for parent in parents], out)
@@ -141,7 +141,7 @@ def bind(operation: Operation, inputs: Sequence[Any], params: tuple[Any, ...] = 
 def bind_many(operation: Operation, inputs: Sequence[Any], params: tuple[Any, ...] = ()) -> tuple[Tensor, ...]:
     """Like `bind`, for an operation whose kernel returns a tuple: one node for the operation, one for each output."""
     values, parents, live = _unpack(operation, inputs)
-    outs = compute(operation, values, params)
+    outs = compute(operation, values, params, parents)
     if not live or not state.recording or not operation.differentiable:
         return tuple(constant(operation, out, parents) for out in outs)
     kept = operation.kept(_in_one_library(values), [type(parent) is tuple for parent in parents], outs)
@@ -262,12 +262,15 @@ def _holds_tensor(x: Any) -> bool:
     return False
 
 
-def compute(operation: Operation, values: Sequence[Any], params: tuple[Any, ...]) -> Any:
-    """Run an operation's kernel on raw values in the namespace they belong to."""
+def compute(operation: Operation, values: Sequence[Any], params: tuple[Any, ...], nodes: Sequence[Any] = ()) -> Any:
+    """Run an operation's kernel on raw values in the namespace they belong to, or add it to a graph.
+
+    `nodes` are those of the tensors the values belong to; only a graph looks at them.
+    """
     for value in values:
         if type(value) not in NUMPY_TYPES:
             if any(type(one) is Output for one in values):
-                return _emitted(operation, values, params)
+                return _emitted(operation, values, params, nodes)
             xp = namespace_of(*values)
             break
     else:
@@ -280,9 +283,9 @@ def compute(operation: Operation, values: Sequence[Any], params: tuple[Any, ...]
         raise explain(operation, values, error) from error
 
 
-def _emitted(operation: Operation, values: Sequence[Any], params: tuple[Any, ...]) -> Any:
+def _emitted(operation: Operation, values: Sequence[Any], params: tuple[Any, ...], nodes: Sequence[Any]) -> Any:
     try:
-        return emit(operation, values, params)
+        return emit(operation, values, params, nodes)
     except Exception as error:
         raise explain(operation, values, error) from error
 
@@ -345,6 +348,8 @@ def _in_one_library(values: list[Any]) -> list[Any]:
     """Return values that a rule can compute with: beside an array of another library NumPy's become that library's."""
     for value in values:
         if type(value) not in NUMPY_TYPES:
+            if any(type(one) is Output for one in values):
+                return values
             xp = namespace_of(*values)
             return values if xp is np else [_in_namespace(xp, one) for one in values]
     return values

@@ -64,16 +64,19 @@ def _clip_by_value(xp: Any, t: Any, _x: Any, _out: Any, limit: float) -> Any:
     return xp.clip(t, -limit, limit)
 
 
-def _clip_by_norm(xp: Any, t: Any, _x: Any, _out: Any, limit: float) -> Any:
-    largest = xp.max(xp.abs(t)) if t.size else xp.sum(xp.abs(t))
+def _clip_by_norm(xp: Any, t: Any, _x: Any, _out: Any, limit: float, leading: int = 0) -> Any:
+    axes = tuple(range(leading, len(t.shape)))
+    size = xp.abs(t)
+    largest = xp.max(size, axis=axes, keepdims=True) if t.size else xp.sum(size, axis=axes, keepdims=True)
     safe = xp.where(largest > 0, largest, xp.ones_like(largest))
     scaled = t / safe
-    norm = xp.sqrt(xp.sum(xp.real(scaled * xp.conj(scaled)))) * safe
+    norm = xp.sqrt(xp.sum(xp.real(scaled * xp.conj(scaled)), axis=axes, keepdims=True)) * safe
     return xp.where(norm > limit, t * (limit / xp.where(norm > 0, norm, xp.ones_like(norm))), t)
 
 
 CLIP_BY_VALUE = _passing_gate("clip_gradient_by_value", _clip_by_value)
 CLIP_BY_NORM = _passing_gate("clip_gradient_by_norm", _clip_by_norm)
+"""clip_gradient_by_norm(x; limit, leading): one norm for each place along that many leading axes, none if not given."""
 
 
 def _conditional(xp: Any, t: Any, _x: Any, _out: Any, name: str | None, stops: bool, level: int | None) -> Any:

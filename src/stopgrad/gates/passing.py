@@ -141,7 +141,7 @@ def straight_through(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
                 "identity to pass derivatives through"
             )
         gated = bind(STRAIGHT_THROUGH, (tensor, Tensor(result.value, mark)))
-        return _observed(gated, tensor.value, "straight_through", lambda now, old: gated.value + (now - old))
+        return observed(gated, tensor.value, "straight_through", lambda now, old: gated.value + (now - old))
 
     return passes_straight
 
@@ -161,18 +161,21 @@ def _scaled(x: Any, factor: Any, name: str) -> Any:
     if np.broadcast_shapes(tensor.shape, shape) != tensor.shape:
         raise ShapeError(f"{name}: a factor of shape {shape} does not broadcast to the gated value's {tensor.shape}")
     gated = bind(SCALE, (tensor, factor))
-    return _observed(gated, tensor.value, name, lambda now, old: old + factor * (now - old))
+    return observed(gated, tensor.value, name, lambda now, old: old + factor * (now - old))
 
 
 def _gated(operation: Operation, x: Any, name: str, params: tuple[Any, ...]) -> Any:
     if not isinstance(x, Tensor) and not hasattr(x, "__tensor__"):
         return x
     tensor = _tensor(x, name)
-    return _observed(bind(operation, (tensor,), params), tensor.value, name, lambda now, old: now)
+    return observed(bind(operation, (tensor,), params), tensor.value, name, lambda now, old: now)
 
 
-def _observed(gated: Tensor, value: Any, name: str, surrogate: Callable[[Any, Any], Any]) -> Tensor:
-    """Let a derivative check that is going on replace the gate's value by its surrogate's (see `core.state`)."""
+def observed(gated: Tensor, value: Any, name: str, surrogate: Callable[[Any, Any], Any]) -> Tensor:
+    """Let a derivative check that is going on replace a gate's value by its surrogate's (see `stopgrad.core.state`).
+
+    `value` is what went into the gate.
+    """
     if state.gate_observer is None:
         return gated
     return Tensor(state.gate_observer(name, value, surrogate), gated.node)

@@ -104,17 +104,20 @@ def _stop_leaf(x: Any, mark: Mark, mask: Any, name: str | None, level: str, open
 
 
 def _stop(x: Tensor, mark: Mark, name: str | None, level: str, open: bool) -> Tensor:
-    value, node = x.value, x.node
-    symbolic = type(value) is Output
-    recorded = type(node) is tuple and state.recording
-    if recorded or symbolic:
+    if type(x.value) is Output or (type(x.node) is tuple and state.recording):
         switched = name is not None and any(name in one.switches for one in state.levels)
         inner_only = level == "innermost" and len(state.levels) > 1
         if open or switched or inner_only:
             return bind(CONDITIONAL_STOP, (x,), (name, not open, state.levels[-1].number if inner_only else None))
-    if symbolic:
+    return stopped(x, mark, name)
+
+
+def stopped(x: Tensor, mark: Mark, name: str | None) -> Tensor:
+    """Return a tensor as a constant that remembers the gate; in a graph as the result of a stop."""
+    value, node = x.value, x.node
+    if type(value) is Output:
         value = emit(STOP, (value,), (name,))
-    elif recorded and state.gate_observer is not None:
+    elif type(node) is tuple and state.recording and state.gate_observer is not None:
         value = state.gate_observer("stop_gradient", value, lambda now, frozen: frozen)
     return Tensor(value, mark if type(node) is tuple else merge(node, mark))
 

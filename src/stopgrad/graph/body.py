@@ -17,12 +17,13 @@ from stopgrad.core.arrays import PYTHON_SCALARS, Spec, carries_derivative
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.graph import CONSTANT, BaseGraph, GraphOperation, Output
 from stopgrad.core.marks import Mark
+from stopgrad.core.order import needed
 from stopgrad.core.record import INDEX
 from stopgrad.core.state import IN_BODY, next_index, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.building import building
 from stopgrad.graph.graph import Graph
-from stopgrad.graph.plan import Plan, needed
+from stopgrad.graph.plan import Plan
 from stopgrad.sweeps.path import find_path
 
 

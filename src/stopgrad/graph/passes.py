@@ -20,9 +20,9 @@ import numpy as np
 from stopgrad.core.arrays import PYTHON_SCALARS
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.graph import CONSTANT, PLACEHOLDER, VARIABLE, ArrayParam, GraphOperation, Output
+from stopgrad.core.order import needed
 from stopgrad.core.record import compute
 from stopgrad.graph.graph import Graph
-from stopgrad.graph.run import needed
 
 FOLDED_ENTRIES = 1 << 16
 """Constants are folded if the result has no more entries than this, so that a graph does not grow by folding."""

@@ -6,27 +6,14 @@ some out (a loop its history), only those that something uses are computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from stopgrad.core.arrays import NUMPY_TYPES
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.graph import CONSTANT, PLACEHOLDER, GraphOperation, Output
+from stopgrad.core.order import needed
 from stopgrad.core.record import compute, explain
-
-
-def needed(outputs: Iterable[Any], given: Iterable[Output] = ()) -> list[GraphOperation]:
-    """Return the operations that outputs depend on, in order; the search ends at outputs that are given."""
-    known = set(given)
-    seen: set[GraphOperation] = set()
-    pending = [one for one in outputs if type(one) is Output and one not in known]
-    while pending:
-        operation = pending.pop().op
-        if operation in seen:
-            continue
-        seen.add(operation)
-        pending.extend(one for one in operation.inputs if type(one) is Output and one not in known)
-    return sorted(seen, key=lambda operation: operation.index)
 
 
 class _Step(NamedTuple):

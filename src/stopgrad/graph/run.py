@@ -10,11 +10,10 @@ import numpy as np
 from stopgrad.core.arrays import PYTHON_SCALARS, spec_of
 from stopgrad.core.errors import ArgumentError, DTypeError, ShapeError
 from stopgrad.core.graph import CONSTANT, PLACEHOLDER, VARIABLE, Output
+from stopgrad.core.order import needed
 from stopgrad.core.record import bind, bind_many
 from stopgrad.core.tensor import Tensor
-from stopgrad.graph.plan import Plan, needed
-
-__all__ = ["checked_feed", "needed", "replay", "run_graph"]
+from stopgrad.graph.plan import Plan
 
 
 def run_graph(outputs: Sequence[Any], feed: Mapping[Output, Any]) -> list[Any]:

@@ -18,12 +18,12 @@ from stopgrad.core.arrays import Shape, Spec
 from stopgrad.core.builtin import STOP
 from stopgrad.core.errors import InterchangeError
 from stopgrad.core.graph import CONSTANT, PLACEHOLDER, ArrayParam, Output
+from stopgrad.core.order import needed
 from stopgrad.core.pytree import flatten
 from stopgrad.core.record import compute
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.building import building
 from stopgrad.graph.graph import Graph
-from stopgrad.graph.run import needed
 from stopgrad.graph.tracing import Traced
 
 Handler = Callable[["Node"], Any]

@@ -54,7 +54,7 @@ def getitem(x: Any, index: Any) -> Tensor:
     template, arrays = parse("getitem", index, x.shape)
     if arrays:
         if getattr(x.value, "is_symbolic", False):
-            template, arrays = _without_masks(template, arrays)
+            template, arrays = without_masks(template, arrays)
         return bind(INDEX, (x, *arrays), (template, x.shape))
     return bind1(SLICE, x, (template, x.shape))
 
@@ -168,7 +168,7 @@ def _bounds(name: str, entry: slice, axis: int, shape: Shape) -> tuple[int, int 
     return start, (None if stop < 0 else stop), step
 
 
-def _without_masks(template: Template, arrays: Sequence[Any]) -> tuple[Template, list[Any]]:
+def without_masks(template: Template, arrays: Sequence[Any]) -> tuple[Template, list[Any]]:
     """Return the index with the places of their true entries instead of known masks: so the shape is known as well."""
     following = iter(arrays)
     entries: list[Any] = []

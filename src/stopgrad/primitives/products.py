@@ -219,7 +219,7 @@ def _columns(xp: Any, x: Any) -> Any:
     """Return a stack of matrices (…, n, m) as one matrix (n, … · m)."""
     rows = x.ndim - 2
     order = (rows, *range(rows), rows + 1)
-    return xp.reshape(xp.permute_dims(x, order), (x.shape[-2], prod(x.shape) // x.shape[-2] if x.shape[-2] else 0))
+    return xp.reshape(xp.permute_dims(x, order), (x.shape[-2], prod(x.shape[:-2]) * x.shape[-1]))
 
 
 MATMUL = general(

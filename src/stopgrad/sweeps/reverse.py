@@ -157,10 +157,12 @@ class Selections:
             return None
         if not (operation.masks or (operation.passes_masks and reached is not None)):
             return None
-        symbolic = type(cotangent.value) is Output
+        # While tracing, what is kept may be symbolic though the cotangent is not.
+        symbolic = isinstance(reached, Tensor) or any(type(one) is Output for one in (cotangent.value, *node[KEPT]))
         if reached is None:
             reached = namespace_of(cotangent.value).ones_like(cotangent.value)
-            reached = Tensor(reached) if symbolic else reached
+        if symbolic and not isinstance(reached, Tensor):
+            reached = Tensor(reached)
         xp = primitives if symbolic else namespace_of(reached)
         if operation.masks or not operation.elementwise:
             kept = map(_unrecorded, node[KEPT]) if symbolic else node[KEPT]

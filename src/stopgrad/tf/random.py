@@ -144,15 +144,17 @@ def gamma(
     """Return, for each entry of alpha and beta, gamma samples of a shape; derivatives pass to beta alone."""
     form, rate = operands("gamma", as_tensor(alpha, "gamma", dtype), 1.0 if beta is None else beta)
     size = (*integers(shape, "gamma: shape"), *np.broadcast_shapes(form.shape, rate.shape))
-    drawn = _streams.of(seed).numpy_generator.standard_gamma(form.numpy(), size)
-    return p.divide(_constant(np.asarray(drawn, as_dtype(dtype)), "gamma"), rate)
+    numbers = form.numpy()
+    drawn = _streams.of(seed).draw(lambda rng, lead: rng.standard_gamma(numbers, (*lead, *size)))
+    return p.divide(_constant(drawn, dtype, "gamma"), rate)
 
 
 def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: Any = None, name: str | None = None) -> Tensor:
     """Return, for each entry of lam, Poisson samples of a shape. They carry no derivative."""
     mean = as_floats(lam, "poisson").numpy()
-    drawn = _streams.of(seed).numpy_generator.poisson(mean, (*integers(shape, "poisson: shape"), *mean.shape))
-    return _constant(np.asarray(drawn).astype(as_dtype(dtype)), "poisson")
+    size = (*integers(shape, "poisson: shape"), *mean.shape)
+    drawn = _streams.of(seed).draw(lambda rng, lead: rng.poisson(mean, (*lead, *size)))
+    return _constant(drawn, dtype, "poisson")
 
 
 def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
@@ -211,8 +213,9 @@ def random_uniform(shape: Any, minval: Any = 0, maxval: Any = 1, dtype: Any = fl
 
 def random_gamma(shape: Any, alpha: Any, beta: Any = 1, dtype: Any = float32, seed: Any = None) -> Tensor:
     """Return gamma samples. Of TensorFlow.js."""
-    drawn = _js_stream(seed).numpy_generator.gamma(alpha, 1 / beta, integers(shape, "random_gamma: shape"))
-    return _constant(np.asarray(drawn).astype(as_dtype(dtype)), "random_gamma")
+    size = integers(shape, "random_gamma: shape")
+    drawn = _js_stream(seed).draw(lambda rng, lead: rng.gamma(alpha, 1 / beta, (*lead, *size)))
+    return _constant(drawn, dtype, "random_gamma")
 
 
 def multinomial(logits: Any, num_samples: Any, seed: Any = None, normalized: bool = False) -> Tensor:
@@ -254,7 +257,8 @@ def _uniform(stream: ours.Generator, shape: Any, minval: Any, maxval: Any, dtype
         if maxval is None:
             raise ArgumentError(f"uniform: give maxval for integers (dtype={found})")
         low, high = (as_tensor(bound, "uniform").numpy() for bound in (minval, maxval))
-        return Tensor(np.asarray(stream.numpy_generator.integers(low, high, size)).astype(found))
+        drawn = stream.draw(lambda rng, lead: rng.integers(low, high, (*lead, *size)))
+        return p.astype(drawn, found)
     lowest = as_tensor(minval, "uniform", found)
     return stream.uniform(lowest, as_tensor(1 if maxval is None else maxval, "uniform", found), size, found)
 
@@ -271,13 +275,13 @@ def _categorical(stream: ours.Generator, logits: Any, num_samples: Any, dtype: A
     return p.astype(stream.categorical(p.expand_dims(scores, 1), size), as_dtype(dtype))
 
 
-def _constant(drawn: np.ndarray, name: str) -> Tensor:
-    return Tensor(drawn, mark_operation(f"random.{name}"))
+def _constant(drawn: Any, dtype: Any, name: str) -> Tensor:
+    return Tensor(p.astype(drawn, as_dtype(dtype)).value, mark_operation(f"random.{name}"))
 
 
-def dropout_mask(shape: Sequence[int], rate: float, seed: Any) -> np.ndarray:
+def dropout_mask(shape: Sequence[int], rate: float, seed: Any) -> Any:
     """Return booleans, false with probability `rate`."""
-    return np.asarray(_streams.of(seed).numpy_generator.random(tuple(shape)) >= rate)
+    return _streams.of(seed).draw(lambda rng, lead: np.asarray(rng.random((*lead, *shape)) >= rate))
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -167,7 +167,7 @@ def finished(derivative: Any, like: Tensor, mark: Mark | None, unconnected: Unco
     if derivative is ZERO:
         return Tensor(zeros_like(like.value))
     if isinstance(derivative, Tensor):
-        return derivative
+        return derivative if state.block is None else _release_leaf(derivative)
     return Tensor(derivative) if state.block is None else _blocked(derivative, None)
 
 
@@ -195,7 +195,10 @@ def ones_like(value: Any) -> Any:
 
 
 def as_seed(derivative: Tensor, like: Any) -> Any:
-    """Return a cotangent or tangent as a sweep starts with it: in the value's dtype, raw unless recorded or traced."""
+    """Return a cotangent or tangent as a sweep starts with it: in the value's dtype, raw unless recorded or traced.
+
+    While tracing, what lies on the path may be symbolic though neither its start nor its end is.
+    """
     if derivative.dtype != like.dtype:
         derivative = primitives.astype(derivative, like.dtype)
     if state.recording or state.graph is not None or type(like) is Output or type(derivative.value) is Output:

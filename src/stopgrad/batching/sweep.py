@@ -1,0 +1,105 @@
+"""The batching sweep: a graph of one example run for all of them, operation by operation, on tensors.
+
+What differs between the examples has the axis of examples in front, the rest is as it is. Results are ordinary tensors,
+so whoever is recording or tracing outside records every step, and derivatives of the whole are derivatives as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stopgrad.batching.application import Application, Entry, Rule, Rules, entry_by_entry, one_by_one
+from stopgrad.batching.table import RULES
+from stopgrad.core.errors import ArgumentError
+from stopgrad.core.graph import CONSTANT, PLACEHOLDER, VARIABLE, GraphOperation, Output
+from stopgrad.core.order import needed, uses_of
+from stopgrad.core.state import state
+from stopgrad.core.tensor import Tensor
+from stopgrad.gates.again import GATES, again
+
+
+def run_batched(outputs: Sequence[Any], given: Mapping[Output, Entry], size: int, rules: Rules = RULES) -> list[Entry]:
+    """Return what outputs of a graph are for all examples, given that for its placeholders.
+
+    Args:
+        outputs: outputs of the graph, or plain numbers.
+        given: an entry for each placeholder the outputs depend on.
+        size: how many examples.
+        rules: batching rules, those of `stopgrad.batching.table` and perhaps further ones.
+    """
+    order = needed(outputs, given)
+    uses = uses_of(order, outputs)
+    entries = dict(given)
+    outer = state.graph
+    source = None if outer is None else outer.source
+    try:
+        with np.errstate(all="ignore"):  # derivatives compute with inf and NaN at entries that are then not selected
+            for operation in order:
+                if outer is not None:
+                    outer.source = operation.source
+                inputs = [entries[one] if type(one) is Output else Entry(one, False) for one in operation.inputs]
+                wanted = tuple(out in uses for out in operation.outputs)
+                for out, entry in zip(operation.outputs, _applied(operation, inputs, size, wanted, rules), strict=True):
+                    if out in uses:
+                        entries[out] = entry
+                for one in operation.inputs:
+                    if type(one) is Output:
+                        uses[one] -= 1
+                        if not uses[one]:
+                            del entries[one]
+    finally:
+        if outer is not None:
+            outer.source = source
+    return [entries[one] if type(one) is Output else Entry(one, False) for one in outputs]
+
+
+def mapped_among(outputs: Sequence[Any], mapped: Iterable[Output]) -> list[bool]:
+    """Return which outputs of a graph may differ between examples if these do, placeholders or others on the way."""
+    found = set(mapped)
+    for operation in needed(outputs):
+        if any(type(one) is Output and one in found for one in operation.inputs):
+            found.update(operation.outputs)
+    return [type(one) is Output and one in found for one in outputs]
+
+
+def _applied(
+    operation: GraphOperation, inputs: Sequence[Entry], size: int, wanted: tuple[bool, ...], rules: Rules
+) -> list[Entry]:
+    """Return the outputs of one operation for all examples."""
+    primitive = operation.operation
+    if primitive is CONSTANT:
+        return [Entry(Tensor(operation.params[0].value), False)]
+    if primitive is VARIABLE:
+        return [Entry(operation.params[0].variable.__tensor__(), False)]
+    if primitive is PLACEHOLDER:
+        raise ArgumentError(f"{operation.outputs[0]} has no value: it was not given")
+    application = Application(
+        primitive,
+        [entry.value for entry in inputs],
+        [entry.mapped for entry in inputs],
+        operation.params,
+        size,
+        tuple(out.spec for out in operation.outputs),
+        operation.single,
+        operation.source,
+        wanted,
+    )
+    mapped = any(application.mapped)
+    if mapped or primitive.gates is not None:  # what holds programs is not applied as it is: they may hold anything
+        result = _rule_of(operation, size, rules)(application)
+        if isinstance(result, list):
+            return result
+    elif primitive in GATES:
+        result = again(primitive, application.inputs, operation.params, operation.source)
+    else:
+        result = application.bound(application.inputs)
+    return [Entry(one, mapped) for one in ((result,) if operation.single else result)]
+
+
+def _rule_of(operation: GraphOperation, size: int, rules: Rules) -> Rule:
+    if size == 0 and operation.operation.gates is None:
+        return one_by_one
+    return rules.get(operation.type) or (entry_by_entry if operation.operation.elementwise else one_by_one)
