@@ -71,5 +71,9 @@ class CheckpointError(StopgradError, ValueError):
     """A checkpoint that is damaged, or does not hold what it is to be loaded into."""
 
 
+class GraphFileError(StopgradError, ValueError):
+    """A graph file that is damaged, of another version, or holds what no graph may hold."""
+
+
 class UnconnectedWarning(UserWarning):
     """No variable is connected to the loss, so a training step changes nothing."""

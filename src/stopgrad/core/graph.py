@@ -11,7 +11,7 @@ type does not take part in promotion. A graph inside another (a loop's body) cap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -231,6 +231,19 @@ class BaseGraph:
         self._next_suffix[f"{full}/"] = number + 1
         return full if number == 0 else f"{full}_{number}"
 
+    def scope_counts(self) -> list[tuple[str, int]]:
+        """Return the scopes there are, each with how many times its name was asked for."""
+        return [(key[:-1], count) for key, count in self._next_suffix.items() if key.endswith("/")]
+
+    def set_scope_count(self, name: str, count: int) -> None:
+        """Say how many times the name of a scope was asked for."""
+        self._next_suffix[f"{name}/"] = count
+
+    @property
+    def names(self) -> Mapping[str, GraphOperation]:
+        """The operations by name."""
+        return self._names
+
     @property
     def prefix(self) -> str:
         """The scope that operations are being added under."""
@@ -268,15 +281,20 @@ class BaseGraph:
         specs = operation.spec(  # type: ignore[misc]
             *(one if type(one) in PYTHON_SCALARS else Spec(one.shape, one.dtype) for one in inputs), *params
         )
-        added = GraphOperation(
-            self,
-            self.unique_name(operation.name if name is None else name),
-            operation,
-            inputs,
-            params,
-            specs,
-            calling_line() if source is None else source,
-        )
+        unique = self.unique_name(operation.name if name is None else name)
+        return self.put(operation, inputs, params, unique, specs, calling_line() if source is None else source)
+
+    def put(
+        self,
+        operation: Operation,
+        inputs: tuple[Any, ...],
+        params: tuple[Any, ...],
+        name: str,
+        specs: Spec | tuple[Spec, ...],
+        source: tuple[str, int] | None,
+    ) -> GraphOperation:
+        """Add an operation whose inputs are this graph's, whose name is free and whose results are known."""
+        added = GraphOperation(self, name, operation, inputs, params, specs, source)
         _give_nodes(added)
         self.operations.append(added)
         self._names[added.name] = added
@@ -301,6 +319,15 @@ class BaseGraph:
             added = self.add(VARIABLE, (), (VariableParam(variable),), variable.name)
             self._variables[id(variable)] = added.outputs[0]
         return self._variables[id(variable)]
+
+    def note_constant(self, added: GraphOperation) -> None:
+        """Remember a constant that was put here, so that its array is not added again."""
+        self._constants.setdefault(id(added.params[0].value), added.outputs[0])
+
+    def note_variable(self, added: GraphOperation) -> bool:
+        """Remember a reading of a variable that was put here; return whether there was one already."""
+        key = id(added.params[0].variable)
+        return self._variables.setdefault(key, added.outputs[0]) is not added.outputs[0]
 
     def imported(self, value: Any) -> Any:
         """Return a value as an input of this graph's operations."""

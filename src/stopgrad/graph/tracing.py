@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from stopgrad.core.tensor import Tensor
 from stopgrad.graph.building import building
 from stopgrad.graph.graph import Graph
 from stopgrad.graph.run import checked_feed, run_graph
+from stopgrad.graph.saving import save_graph
 from stopgrad.graph.text import text_of
 
 
@@ -54,6 +56,14 @@ class Traced:
             feed[placeholder] = value
         values = run_graph(self.outputs, checked_feed(feed))
         return unflatten(self.out_tree, [Tensor(value) for value in values])
+
+    def save(self, path: str | os.PathLike[str], *, variable_values: bool = True, sources: bool = True) -> None:
+        """Write the function to a file, which `stopgrad.graph.load_traced` reads; see `Graph.save`.
+
+        Raises:
+            ArgumentTypeError: also arguments or results in containers other than tuples, lists, dicts and named tuples.
+        """
+        save_graph(path, self.graph, variable_values=variable_values, sources=sources, traced=self)
 
     def __str__(self) -> str:
         return text_of(self.graph, self.outputs)
