@@ -80,13 +80,14 @@ class Output:
     It can be used like a tensor; what is computed from it is added to its graph.
     """
 
-    __slots__ = ("__weakref__", "dtype", "index", "node", "op", "shape")
+    __slots__ = ("__weakref__", "dtype", "index", "node", "op", "shape", "spec")
     __array_priority__ = 1000.0
     is_symbolic = True
 
     def __init__(self, op: GraphOperation, index: int, spec: Spec) -> None:
         self.op = op
         self.index = index
+        self.spec = spec
         self.shape: Shape = spec.shape
         self.dtype = spec.dtype
         self.node: Any = None
@@ -100,11 +101,6 @@ class Output:
     def name(self) -> str:
         """The operation's name and the number of the output, as `add:0`."""
         return f"{self.op.name}:{self.index}"
-
-    @property
-    def spec(self) -> Spec:
-        """Shape and dtype."""
-        return Spec(self.shape, self.dtype)
 
     @property
     def ndim(self) -> int:
@@ -161,9 +157,12 @@ class GraphOperation:
         self.source = source
         self.index = next_index()
         # Whether it gives an array, rather than a tuple of them (which may be of one).
-        self.single = isinstance(specs, Spec)
-        listed = (specs,) if isinstance(specs, Spec) else specs
-        self.outputs = tuple(Output(self, number, spec) for number, spec in enumerate(listed))
+        if isinstance(specs, Spec):
+            self.single = True
+            self.outputs: tuple[Output, ...] = (Output(self, 0, specs),)
+        else:
+            self.single = False
+            self.outputs = tuple([Output(self, number, spec) for number, spec in enumerate(specs)])
 
     @property
     def type(self) -> str:
@@ -277,10 +276,8 @@ class BaseGraph:
         source: tuple[str, int] | None = None,
     ) -> GraphOperation:
         """Add an operation; its inputs are outputs, arrays (which become constants) or Python numbers."""
-        inputs = tuple(self.imported(value) for value in values)
-        specs = operation.spec(  # type: ignore[misc]
-            *(one if type(one) in PYTHON_SCALARS else Spec(one.shape, one.dtype) for one in inputs), *params
-        )
+        inputs = tuple([self.imported(value) for value in values])
+        specs = operation.spec(*[one.spec if type(one) is Output else one for one in inputs], *params)  # type: ignore[misc]
         unique = self.unique_name(operation.name if name is None else name)
         return self.put(operation, inputs, params, unique, specs, calling_line() if source is None else source)
 
@@ -368,12 +365,12 @@ def _give_nodes(added: GraphOperation) -> None:
     what is behind an operation without derivative appears among the parents as its mark. Other outputs get the mark.
     """
     operation, params = added.operation, added.params
-    if operation in (PLACEHOLDER, VARIABLE):
+    if operation is PLACEHOLDER or operation is VARIABLE:
         operation, params = LEAF, ()
         parents: tuple[Any, ...] = (None,)
         kept: tuple[Any, ...] = (None, None)
     else:
-        parents = tuple(one.node if type(one) is Output else None for one in added.inputs)
+        parents = tuple([one.node if type(one) is Output else None for one in added.inputs])
         kept = (*added.inputs, added.outputs[0] if added.single else added.outputs)
     if operation.gates is not None:
         parents, kept = (*parents, operation.gates(*params)), (*kept[:-1], None, kept[-1])

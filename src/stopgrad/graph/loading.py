@@ -24,7 +24,6 @@ from stopgrad.core.graph import (
     PLACEHOLDER,
     VARIABLE,
     ArrayParam,
-    BaseGraph,
     GraphOperation,
     Output,
     VariableParam,
@@ -122,7 +121,8 @@ def _read(
     with open(path, "rb") as file:
         try:
             reader = _Reader(dict(variables or {}), classes)
-            reader.read(file, os.fstat(file.fileno()).st_size)
+            with np.errstate(all="ignore"):  # shape rules try kernels on ones
+                reader.read(file, os.fstat(file.fileno()).st_size)
         except GraphFileError as error:
             raise GraphFileError(f"{Path(path)}: {error}") from error
         unused = set(variables or {}) - reader.names_of_variables
@@ -247,7 +247,8 @@ class _Reader:
         self._specs.append(Spec(shape_from_json(shape), dtype_named(dtype)))
 
     def _file(self, record: list[Any]) -> None:
-        self._files.append(text(*_fields(record, 1), "the name of a file"))
+        (name,) = _fields(record, 1)
+        self._files.append(text(name, "the name of a file"))
 
     def _inner_graph(self, record: list[Any]) -> None:
         (outer,) = _fields(record, 1)
@@ -287,14 +288,12 @@ class _Reader:
         if name in self.names_of_variables or type(trainable) is not bool:
             refuse(f"the variable {shown(name)} is there twice, or not said to be trainable or not")
         self.names_of_variables.add(name)
-        value = None if array is None else _at(self._arrays, array, "array").value
+        value: Any = None if array is None else _at(self._arrays, array, "array").value
         if value is not None and (np.shape(value) != spec.shape or value.dtype != spec.dtype):
             refuse(f"the variable {shown(name)} is {spec}, but its value is not")
         variable = self._given.get(name)
         if variable is None and value is None:
-            raise ArgumentError(
-                f"load: the value of variable {name!r} is not in the file; give variables={{{name!r}: …}}"
-            )
+            raise ArgumentError(f"load: the value of variable {name!r} is not in the file; give it in variables=")
         if variable is None:
             if any(stride == 0 and size > 1 for size, stride in zip(value.shape, value.strides, strict=True)):
                 refuse(f"the value of variable {shown(name)} is a repeated entry")
@@ -333,9 +332,8 @@ class _Reader:
             refuse(f"operation {shown(name)}: {error}")
         if kind.operation is CONSTANT:
             graph.note_constant(added)
-        elif kind.operation is VARIABLE:
-            if graph is not self.graph or graph.note_variable(added):
-                refuse(f"operation {shown(name)}: its variable is read elsewhere")
+        elif kind.operation is VARIABLE and (graph is not self.graph or graph.note_variable(added)):
+            refuse(f"operation {shown(name)}: its variable is read elsewhere")
         self._operations.append(added)
 
     def _operand(self, one: Any) -> Any:
@@ -430,10 +428,7 @@ class _Type:
 def _compare(operation: Operation, name: str, inputs: tuple[Any, ...], params: tuple[Any, ...], specs: Any) -> None:
     """Refuse an operation whose shape rule does not say what the file says."""
     try:
-        with np.errstate(all="ignore"):
-            computed = operation.spec(  # type: ignore[misc]
-                *(one if type(one) in PYTHON_SCALARS else Spec(one.shape, one.dtype) for one in inputs), *params
-            )
+        computed = operation.spec(*[one.spec if type(one) is Output else one for one in inputs], *params)  # type: ignore[misc]
         same = computed == specs and isinstance(computed, Spec) == isinstance(specs, Spec)
     except Exception as error:  # whatever settings that nobody checked make a shape rule raise
         refuse(f"operation {shown(name)} ({operation.name}) cannot be: {shown(str(error))}")
@@ -446,7 +441,7 @@ def _customised(name: str, before: int) -> Operation:
 
     def rule(*_: Any) -> Any:
         raise NonDifferentiableError(
-            f"the derivative of {name} is Python code (custom_gradient or custom_jvp), which a graph file does not hold; "
+            f"the derivative of {name} is Python code (custom_gradient or custom_jvp) and no graph file holds it; "
             "add the gradients to the graph before it is saved"
         )
 
