@@ -120,6 +120,10 @@ def is_bool(dtype: Any) -> bool:
 
 def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
     """Return the shape these shapes broadcast to, or raise `ShapeError` in the name of the operation."""
+    different = {*shapes}
+    different.discard(())
+    if len(different) <= 1:
+        return different.pop() if different else ()
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:

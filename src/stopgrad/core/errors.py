@@ -75,5 +75,9 @@ class InterchangeError(StopgradError, ValueError):
     """A GraphDef or ONNX model that is damaged or holds what cannot be imported; or a program that cannot be exported."""
 
 
+class GraphFileError(StopgradError, ValueError):
+    """A graph file that is damaged, of another version, or holds what no graph may hold."""
+
+
 class UnconnectedWarning(UserWarning):
     """No variable is connected to the loss, so a training step changes nothing."""

@@ -11,7 +11,7 @@ type does not take part in promotion. A graph inside another (a loop's body) cap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -80,13 +80,14 @@ class Output:
     It can be used like a tensor; what is computed from it is added to its graph.
     """
 
-    __slots__ = ("__weakref__", "dtype", "index", "node", "op", "shape")
+    __slots__ = ("__weakref__", "dtype", "index", "node", "op", "shape", "spec")
     __array_priority__ = 1000.0
     is_symbolic = True
 
     def __init__(self, op: GraphOperation, index: int, spec: Spec) -> None:
         self.op = op
         self.index = index
+        self.spec = spec
         self.shape: Shape = spec.shape
         self.dtype = spec.dtype
         self.node: Any = None
@@ -100,11 +101,6 @@ class Output:
     def name(self) -> str:
         """The operation's name and the number of the output, as `add:0`."""
         return f"{self.op.name}:{self.index}"
-
-    @property
-    def spec(self) -> Spec:
-        """Shape and dtype."""
-        return Spec(self.shape, self.dtype)
 
     @property
     def ndim(self) -> int:
@@ -157,9 +153,12 @@ class GraphOperation:
         self.source = source
         self.index = next_index()
         # Whether it gives an array, rather than a tuple of them (which may be of one).
-        self.single = isinstance(specs, Spec)
-        listed = (specs,) if isinstance(specs, Spec) else specs
-        self.outputs = tuple(Output(self, number, spec) for number, spec in enumerate(listed))
+        if isinstance(specs, Spec):
+            self.single = True
+            self.outputs: tuple[Output, ...] = (Output(self, 0, specs),)
+        else:
+            self.single = False
+            self.outputs = tuple([Output(self, number, spec) for number, spec in enumerate(specs)])
 
     @property
     def type(self) -> str:
@@ -229,6 +228,19 @@ class BaseGraph:
         self._next_suffix[f"{full}/"] = number + 1
         return full if number == 0 else f"{full}_{number}"
 
+    def scope_counts(self) -> list[tuple[str, int]]:
+        """Return the scopes there are, each with how many times its name was asked for."""
+        return [(key[:-1], count) for key, count in self._next_suffix.items() if key.endswith("/")]
+
+    def set_scope_count(self, name: str, count: int) -> None:
+        """Say how many times the name of a scope was asked for."""
+        self._next_suffix[f"{name}/"] = count
+
+    @property
+    def names(self) -> Mapping[str, GraphOperation]:
+        """The operations by name."""
+        return self._names
+
     @property
     def prefix(self) -> str:
         """The scope that operations are being added under."""
@@ -267,21 +279,26 @@ class BaseGraph:
         `nodes` are those of the tensors the values belong to, for a graph that keeps what it captures connected.
         """
         if nodes:
-            inputs = tuple(self.imported(value, node) for value, node in zip(values, nodes, strict=True))
+            inputs = tuple([self.imported(value, node) for value, node in zip(values, nodes, strict=True)])
         else:
-            inputs = tuple(self.imported(value) for value in values)
-        specs = operation.spec(  # type: ignore[misc]
-            *(one if type(one) in PYTHON_SCALARS else Spec(one.shape, one.dtype) for one in inputs), *params
-        )
-        added = GraphOperation(
-            self,
-            self.unique_name(operation.name if name is None else name),
-            operation,
-            inputs,
-            params,
-            specs,
-            (self.source or calling_line()) if source is None else source,
-        )
+            inputs = tuple([self.imported(value) for value in values])
+        specs = operation.spec(*[one.spec if type(one) is Output else one for one in inputs], *params)  # type: ignore[misc]
+        unique = self.unique_name(operation.name if name is None else name)
+        if source is None:
+            source = self.source or calling_line()
+        return self.put(operation, inputs, params, unique, specs, source)
+
+    def put(
+        self,
+        operation: Operation,
+        inputs: tuple[Any, ...],
+        params: tuple[Any, ...],
+        name: str,
+        specs: Spec | tuple[Spec, ...],
+        source: tuple[str, int] | None,
+    ) -> GraphOperation:
+        """Add an operation whose inputs are this graph's, whose name is free and whose results are known."""
+        added = GraphOperation(self, name, operation, inputs, params, specs, source)
         _give_nodes(added)
         self.operations.append(added)
         self._names[added.name] = added
@@ -306,6 +323,15 @@ class BaseGraph:
             added = self.add(VARIABLE, (), (VariableParam(variable),), variable.name)
             self._variables[id(variable)] = added.outputs[0]
         return self._variables[id(variable)]
+
+    def note_constant(self, added: GraphOperation) -> None:
+        """Remember a constant that was put here, so that its array is not added again."""
+        self._constants.setdefault(id(added.params[0].value), added.outputs[0])
+
+    def note_variable(self, added: GraphOperation) -> bool:
+        """Remember a reading of a variable that was put here; return whether there was one already."""
+        key = id(added.params[0].variable)
+        return self._variables.setdefault(key, added.outputs[0]) is not added.outputs[0]
 
     def imported(self, value: Any, node: Any = None) -> Any:
         """Return a value as an input of this graph's operations; `node` is that of its tensor, if it has one."""
@@ -370,12 +396,12 @@ def _give_nodes(added: GraphOperation) -> None:
     what is behind an operation without derivative appears among the parents as its mark. Other outputs get the mark.
     """
     operation, params = added.operation, added.params
-    if operation in (PLACEHOLDER, VARIABLE):
+    if operation is PLACEHOLDER or operation is VARIABLE:
         operation, params = LEAF, ()
         parents: tuple[Any, ...] = (None,)
         kept: tuple[Any, ...] = (None, None)
     else:
-        parents = tuple(one.node if type(one) is Output else None for one in added.inputs)
+        parents = tuple([one.node if type(one) is Output else None for one in added.inputs])
         kept = (*added.inputs, added.outputs[0] if added.single else added.outputs)
     if operation.gates is not None:
         parents, kept = (*parents, operation.gates(*params)), (*kept[:-1], None, kept[-1])

@@ -14,6 +14,8 @@ import weakref
 from typing import NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_own_files: set[str] = set()
+"""Files of this package that were met, as looking them up is quicker than comparing how they begin."""
 
 
 class Origin(NamedTuple):
@@ -64,9 +66,12 @@ def merge(first: Mark | None, second: Mark | None) -> Mark | None:
 def calling_line() -> tuple[str, int]:
     """Return file and line of the nearest caller outside this package."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while (name := frame.f_code.co_filename) in _own_files or name.startswith(_PACKAGE):
+        _own_files.add(name)
+        if frame.f_back is None:
+            break
         frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno
+    return name, frame.f_lineno
 
 
 def mark_here(kind: str, name: str | None = None) -> Mark:

@@ -224,15 +224,17 @@ def elementwise_spec(name: str, kernel: Rule) -> Callable[..., Spec]:
     def spec(*inputs_and_params: Any) -> Spec:
         # A Python number among the inputs counts by its type: it does not take part in promotion.
         key = tuple(
-            one.dtype if isinstance(one, Spec) else type(one) if type(one) in PYTHON_SCALARS else one
-            for one in inputs_and_params
+            [
+                one.dtype if type(one) is Spec else type(one) if type(one) in PYTHON_SCALARS else one
+                for one in inputs_and_params
+            ]
         )
-        if key not in dtypes:
-            examples = (np.ones((), one.dtype) if isinstance(one, Spec) else one for one in inputs_and_params)
+        dtype = dtypes.get(key)
+        if dtype is None:
+            examples = (np.ones((), one.dtype) if type(one) is Spec else one for one in inputs_and_params)
             with np.errstate(all="ignore"):
-                dtypes[key] = kernel(np, *examples).dtype
-        shapes = (one.shape for one in inputs_and_params if isinstance(one, Spec))
-        return Spec(broadcast_shapes(name, *shapes), dtypes[key])
+                dtype = dtypes[key] = kernel(np, *examples).dtype
+        return Spec(broadcast_shapes(name, *[one.shape for one in inputs_and_params if type(one) is Spec]), dtype)
 
     return spec
 

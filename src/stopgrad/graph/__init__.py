@@ -6,6 +6,7 @@ from stopgrad.graph import ops, passes
 from stopgrad.graph.building import as_output
 from stopgrad.graph.derivatives import add_gradients, add_tangents
 from stopgrad.graph.graph import Graph
+from stopgrad.graph.loading import load, load_traced
 from stopgrad.graph.ops import PrimitiveOp
 from stopgrad.graph.passes import simplify
 from stopgrad.graph.scope import Scope
@@ -21,6 +22,8 @@ __all__ = [
     "add_gradients",
     "add_tangents",
     "as_output",
+    "load",
+    "load_traced",
     "ops",
     "passes",
     "simplify",

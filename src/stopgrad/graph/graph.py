@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from stopgrad.core.pytree import flatten, unflatten
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.building import as_output
 from stopgrad.graph.run import checked_feed, run_graph
+from stopgrad.graph.saving import save_graph
 from stopgrad.graph.text import text_of
 
 
@@ -50,3 +52,30 @@ class Graph(BaseGraph):
         outputs: list[Output] = [as_output(one) for one in wanted]
         values = run_graph(outputs, checked_feed(given))
         return unflatten(treedef, [Tensor(value) for value in values])
+
+    def save(self, path: str | os.PathLike[str], *, variable_values: bool = True, sources: bool = True) -> None:
+        """Write the graph to a file, which `stopgrad.graph.load` reads; data only, never code.
+
+        Everything comes back bit for bit, and the same graph gives the same bytes. The format is described in
+        docs/graph_files.md. An older file is replaced as a whole or not at all.
+
+        Args:
+            path: where to.
+            variable_values: whether the values of variables are written, or only their names, shapes and dtypes.
+            sources: whether the files and lines that operations come from are written.
+
+        Raises:
+            ArgumentError: a graph that uses something of another; two variables of one name.
+            ArgumentTypeError: a setting, or array, that the format does not hold.
+            DTypeError: values of a dtype that it does not hold.
+
+        Example:
+            >>> import os, tempfile
+            >>> import stopgrad as sg
+            >>> traced = sg.trace(lambda x: x * sg.stop_gradient(x))(3.0)
+            >>> path = os.path.join(tempfile.mkdtemp(), "square.sg")
+            >>> traced.graph.save(path)
+            >>> len(sg.graph.load(path))
+            3
+        """
+        save_graph(path, self, variable_values=variable_values, sources=sources)

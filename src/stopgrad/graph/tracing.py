@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from stopgrad.core.tensor import Tensor
 from stopgrad.graph.building import building
 from stopgrad.graph.graph import Graph
 from stopgrad.graph.run import checked_feed, replay, run_graph
+from stopgrad.graph.saving import save_graph
 from stopgrad.graph.text import text_of
 from stopgrad.primitives.inputs import to_tensor
 
@@ -59,6 +61,14 @@ class Traced:
             tensors = {one: Tensor(value, node) for (one, value), node in zip(feed.items(), nodes, strict=True)}
             return unflatten(self.out_tree, [to_tensor(one, self.name) for one in replay(self.outputs, tensors)])
         return unflatten(self.out_tree, [Tensor(value) for value in run_graph(self.outputs, feed)])
+
+    def save(self, path: str | os.PathLike[str], *, variable_values: bool = True, sources: bool = True) -> None:
+        """Write the function to a file, which `stopgrad.graph.load_traced` reads; see `Graph.save`.
+
+        Raises:
+            ArgumentTypeError: also arguments or results in containers other than tuples, lists, dicts and named tuples.
+        """
+        save_graph(path, self.graph, variable_values=variable_values, sources=sources, traced=self)
 
     def __str__(self) -> str:
         return text_of(self.graph, self.outputs)
