@@ -19,6 +19,7 @@ from stopgrad.core.operation import Operation
 from stopgrad.core.record import bind, bind_many
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.indexing import getitem
+from stopgrad.primitives.inputs import to_tensor
 from stopgrad.primitives.shape import broadcast_to, reshape
 
 
@@ -27,6 +28,12 @@ class Entry(NamedTuple):
 
     value: Any
     mapped: bool
+
+
+def in_front(entry: Entry, mapped: bool, size: int) -> Tensor:
+    """Return an entry's tensor, with the axis of examples if it is to be mapped."""
+    tensor = to_tensor(entry.value, "vmap")
+    return broadcast_to(tensor, (size, *tensor.shape)) if mapped and not entry.mapped else tensor
 
 
 class Application(NamedTuple):

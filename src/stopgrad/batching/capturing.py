@@ -1,4 +1,4 @@
-"""`CapturingGraph`: where a function is traced whose graph is to be run on tensors that may be recorded.
+"""`CapturingGraph`: where a function is traced whose graph is to be run on tensors, which may be recorded.
 
 A placeholder stands for each tensor from outside that is recorded, or belongs to the graph around. It stays connected,
 because the sweep that runs the graph puts the tensor itself, with its place in the record, where the placeholder is.
@@ -26,10 +26,11 @@ class CapturingGraph(BaseGraph):
 
     Args:
         name: of the function that is traced, for errors.
+        outer: the graph around.
     """
 
-    def __init__(self, name: str) -> None:
-        super().__init__(state.graph)
+    def __init__(self, name: str, outer: BaseGraph | None) -> None:
+        super().__init__(outer)
         self.is_body = self.outer is not None and self.outer.is_body
         self.name = name
         self.entries: dict[Output, Entry] = {}
@@ -99,6 +100,8 @@ class CapturingGraph(BaseGraph):
 
     def _standing_outside(self, value: Any, node: Any) -> Output:
         """Return the placeholder for a tensor from outside, the same every time."""
+        if type(value) is Output and self.outer is not None and value.op.graph is not self.outer:
+            value, node = self.outer.taken_in(value, node)
         key = (id(value), id(node))
         known = self._connected.get(key)
         if known is None:

@@ -10,6 +10,7 @@ from stopgrad.batching.capturing import CapturingGraph
 from stopgrad.batching.sweep import run_batched
 from stopgrad.core.arrays import Shape
 from stopgrad.core.graph import BaseGraph, Output
+from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
 
 
@@ -23,7 +24,7 @@ class ExampleGraph(CapturingGraph):
     """
 
     def __init__(self, name: str, size: int, rules: Rules) -> None:
-        super().__init__(name)
+        super().__init__(name, state.graph)
         self.size = size
         self._rules = rules
 

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from stopgrad.batching.application import Application, Entry, Rule, Rules, entry_by_entry, one_by_one
+from stopgrad.batching.linear import BatchedMap, LinearProgram, traced_derivative
 from stopgrad.batching.table import RULES
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.graph import CONSTANT, PLACEHOLDER, VARIABLE, GraphOperation, Output
+from stopgrad.core.operation import Operation
 from stopgrad.core.order import needed, uses_of
 from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
@@ -30,8 +32,8 @@ def run_batched(outputs: Sequence[Any], given: Mapping[Output, Entry], size: int
         size: how many examples.
         rules: batching rules, those of `stopgrad.batching.table` and perhaps further ones.
     """
-    order = needed(outputs, given)
-    uses = uses_of(order, outputs)
+    order, derivatives = _order(outputs, given)
+    uses = uses_of(order, [*outputs, *(one for program in derivatives.values() for one in program.used)])
     entries = dict(given)
     outer = state.graph
     source = None if outer is None else outer.source
@@ -41,8 +43,12 @@ def run_batched(outputs: Sequence[Any], given: Mapping[Output, Entry], size: int
                 if outer is not None:
                     outer.source = operation.source
                 inputs = [entries[one] if type(one) is Output else Entry(one, False) for one in operation.inputs]
-                wanted = tuple(out in uses for out in operation.outputs)
-                for out, entry in zip(operation.outputs, _applied(operation, inputs, size, wanted, rules), strict=True):
+                application = _application(operation, inputs, size, tuple(out in uses for out in operation.outputs))
+                if operation.operation.customised is None:
+                    results = _applied(operation, application, rules)
+                else:
+                    results = _customised(application, derivatives.get(operation), entries, rules)
+                for out, entry in zip(operation.outputs, results, strict=True):
                     if out in uses:
                         entries[out] = entry
                 for one in operation.inputs:
@@ -65,19 +71,25 @@ def mapped_among(outputs: Sequence[Any], mapped: Iterable[Output]) -> list[bool]
     return [type(one) is Output and one in found for one in outputs]
 
 
-def _applied(
-    operation: GraphOperation, inputs: Sequence[Entry], size: int, wanted: tuple[bool, ...], rules: Rules
-) -> list[Entry]:
-    """Return the outputs of one operation for all examples."""
-    primitive = operation.operation
-    if primitive is CONSTANT:
-        return [Entry(Tensor(operation.params[0].value), False)]
-    if primitive is VARIABLE:
-        return [Entry(operation.params[0].variable.__tensor__(), False)]
-    if primitive is PLACEHOLDER:
-        raise ArgumentError(f"{operation.outputs[0]} has no value: it was not given")
-    application = Application(
-        primitive,
+def _order(
+    outputs: Sequence[Any], given: Mapping[Output, Entry]
+) -> tuple[list[GraphOperation], dict[GraphOperation, LinearProgram]]:
+    """Return the operations to run, and the derivatives of the customised functions among them, if any may be asked."""
+    order = needed(outputs, given)
+    derivatives: dict[GraphOperation, LinearProgram] = {}
+    if not state.recording and state.graph is None:
+        return order, derivatives
+    while pending := [one for one in order if one.operation.customised is not None and one not in derivatives]:
+        derivatives |= {one: traced_derivative(one) for one in pending}
+        order = needed([*outputs, *(used for program in derivatives.values() for used in program.used)], given)
+    return order, derivatives
+
+
+def _application(
+    operation: GraphOperation, inputs: Sequence[Entry], size: int, wanted: tuple[bool, ...]
+) -> Application:
+    return Application(
+        operation.operation,
         [entry.value for entry in inputs],
         [entry.mapped for entry in inputs],
         operation.params,
@@ -87,9 +99,37 @@ def _applied(
         operation.source,
         wanted,
     )
+
+
+def _customised(
+    application: Application, derivative: LinearProgram | None, entries: Mapping[Output, Entry], rules: Rules
+) -> list[Entry]:
+    """Return the outputs of a customised function, its derivative run by the same rules."""
+    run: BatchedMap | None = None
+    if derivative is not None:
+        given = derivative.given(entries)
+
+        def run(seeds: Sequence[Entry]) -> list[Entry | None]:
+            there = {**given, **dict(zip(derivative.seeds, seeds, strict=True))}
+            found = iter(run_batched([o for o in derivative.outputs if o is not None], there, application.size, rules))
+            return [None if one is None else next(found) for one in derivative.outputs]
+
+    results: list[Entry] = application.operation.customised.batched(application, run)
+    return results
+
+
+def _applied(operation: GraphOperation, application: Application, rules: Rules) -> list[Entry]:
+    """Return the outputs of one operation for all examples."""
+    primitive = operation.operation
+    if primitive is CONSTANT:
+        return [Entry(Tensor(operation.params[0].value), False)]
+    if primitive is VARIABLE:
+        return [Entry(operation.params[0].variable.__tensor__(), False)]
+    if primitive is PLACEHOLDER:
+        raise ArgumentError(f"{operation.outputs[0]} has no value: it was not given")
     mapped = any(application.mapped)
     if mapped or primitive.gates is not None:  # what holds programs is not applied as it is: they may hold anything
-        result = _rule_of(operation, size, rules)(application)
+        result = _rule_of(primitive, application.size, rules)(application)
         if isinstance(result, list):
             return result
     elif primitive in GATES:
@@ -99,7 +139,7 @@ def _applied(
     return [Entry(one, mapped) for one in ((result,) if operation.single else result)]
 
 
-def _rule_of(operation: GraphOperation, size: int, rules: Rules) -> Rule:
-    if size == 0 and operation.operation.gates is None:
+def _rule_of(operation: Operation, size: int, rules: Rules) -> Rule:
+    if size == 0 and operation.gates is None:
         return one_by_one
-    return rules.get(operation.type) or (entry_by_entry if operation.operation.elementwise else one_by_one)
+    return rules.get(operation.name) or (entry_by_entry if operation.elementwise else one_by_one)

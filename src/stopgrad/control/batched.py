@@ -11,15 +11,12 @@ from typing import Any
 import numpy as np
 
 import stopgrad.primitives as primitives
-from stopgrad.batching.application import Application, Entry, Rules
+from stopgrad.batching.application import Application, Entry, Rules, in_front
 from stopgrad.batching.sweep import mapped_among, run_batched
 from stopgrad.control.branches import cond, switch
-from stopgrad.control.branching import CHECKPOINT
-from stopgrad.control.tracing import arguments, traced, tracing_graph
-from stopgrad.core.record import bind_many
+from stopgrad.control.rematerialise import checkpoint
 from stopgrad.core.tensor import Tensor
-from stopgrad.graph.body import Body, closed
-from stopgrad.primitives.inputs import to_tensor
+from stopgrad.graph.body import Body
 
 
 class BatchedBody:
@@ -46,12 +43,6 @@ class BatchedBody:
         given = {one: Entry(*pair) for one, *pair in zip(self.body.inputs, values, inputs, strict=True)}
         entries = run_batched(self.body.outputs, given, self.size, self._rules)
         return [in_front(entry, flag, self.size) for entry, flag in zip(entries, outputs, strict=True)]
-
-
-def in_front(entry: Entry, mapped: bool, size: int) -> Tensor:
-    """Return an entry's tensor, with the axis of examples if it is to be mapped."""
-    tensor = to_tensor(entry.value, "vmap")
-    return primitives.broadcast_to(tensor, (size, *tensor.shape)) if mapped and not entry.mapped else tensor
 
 
 def each_its_own(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:
@@ -83,18 +74,8 @@ def switch_rule(application: Application, rules: Rules) -> list[Entry]:
 
 
 def checkpoint_rule(application: Application, rules: Rules) -> list[Entry]:
-    """Rule of checkpoint (*operands; bodies): with values at hand there is no graph in which to compute it again."""
+    """Rule of checkpoint (*operands; bodies)."""
     body = BatchedBody(application.params[0][0], application.size, rules)
-    mapped = application.mapped
-    flags = body.mapped(mapped)
-    given = arguments(application.inputs, "vmap")
-    outer = tracing_graph(given.tensors)
-    if outer is None:
-        results: Sequence[Tensor] = body.run(given.tensors, mapped, flags)
-    else:
-        made = traced(
-            lambda values: body.run(values, mapped, flags), outer, [(given.specs, given.treedef, "operand")], "vmap"
-        )
-        bodies, taken = closed([(made.graph, made.inputs[0], made.outputs)])
-        results = bind_many(CHECKPOINT, (*taken, *given.tensors), (tuple(bodies),))
+    flags = body.mapped(application.mapped)
+    results = checkpoint(lambda *values: body.run(values, application.mapped, flags))(*application.inputs)
     return [Entry(*pair) for pair in zip(results, flags, strict=True)]

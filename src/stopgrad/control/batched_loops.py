@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 import stopgrad.primitives as primitives
-from stopgrad.batching.application import Application, Entry, Rules
-from stopgrad.control.batched import BatchedBody, each_its_own, in_front
+from stopgrad.batching.application import Application, Entry, Rules, in_front
+from stopgrad.control.batched import BatchedBody, each_its_own
 from stopgrad.control.looping import Draft
 from stopgrad.control.loops import scan
 from stopgrad.control.scanning import emit_scan

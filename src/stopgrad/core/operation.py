@@ -62,6 +62,7 @@ class Operation:
     """One primitive. Instances are made by the definers below and never changed."""
 
     __slots__ = (
+        "customised",
         "differentiable",
         "elementwise",
         "fixed_arity",
@@ -95,6 +96,7 @@ class Operation:
         passes_masks: bool | None = None,
         run_some: Callable[[Sequence[bool], Sequence[Any], tuple[Any, ...]], tuple[Any, ...]] | None = None,
         gates: Callable[..., Any] | None = None,
+        customised: Any = None,
     ) -> None:
         self.name = name
         self.kernel = kernel
@@ -114,6 +116,8 @@ class Operation:
         self.run_some = run_some
         # gates(*params): for operations whose settings hold programs, the mark of the gates in those, or `None`.
         self.gates = gates
+        # For a customised function in a graph: its derivative as a function of tensors, to be run anew with the graph.
+        self.customised = customised
         self.fixed_arity = not isinstance(vjps, EveryInput)
         if differentiable and not isinstance(vjps, EveryInput) and not isinstance(jvps, EveryInput):
             arity = len(vjps)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import stopgrad.primitives as primitives
+from stopgrad.batching.application import Application, Entry, in_front
+from stopgrad.batching.linear import BatchedMap
 from stopgrad.core.arrays import carries_derivative
 from stopgrad.core.builtin import PROJECT
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError, ShapeError
@@ -72,7 +74,9 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         def pull(cotangents: list[Tensor]) -> Sequence[Tensor | None]:
             return inputs.cotangents(pullback(*cotangents), f"custom_gradient: the pullback of {_name(f)}")
 
-        return _with_rules(_name(f), result, inputs, mark_here("custom_gradient", _name(f)), pull=pull, push=None)
+        mark = mark_here("custom_gradient", _name(f))
+        outputs, treedef = output_tensors(result, _name(f))
+        return unflatten(treedef, _with_rules(outputs, inputs.tensors, _Derivative(_name(f), mark, True, pull)))
 
     return customised
 
@@ -128,7 +132,9 @@ def custom_jvp(f: Callable[..., Any]) -> CustomJvp:
                 raise ArgumentTypeError(f"custom_jvp: the rule of {_name(f)} must return (result, tangent)")
             return output_tensors(returned[1], f"custom_jvp: the tangent of {_name(f)}")[0]
 
-        return _with_rules(_name(f), result, inputs, mark_here("custom_jvp", _name(f)), pull=None, push=push)
+        mark = mark_here("custom_jvp", _name(f))
+        outputs, treedef = output_tensors(result, _name(f))
+        return unflatten(treedef, _with_rules(outputs, inputs.tensors, _Derivative(_name(f), mark, False, push)))
 
     def defjvp(rule: Callable[..., Any]) -> Callable[..., Any]:
         rules.append(rule)
@@ -187,23 +193,32 @@ class _Inputs:
         return results
 
 
-def _with_rules(
-    name: str, result: Any, inputs: _Inputs, mark: Mark, *, pull: LinearMap | None, push: LinearMap | None
-) -> Any:
-    """Return the result as the outputs of one node with these rules, if any input is recorded."""
-    outputs, treedef = output_tensors(result, name)
-    parents = tuple(tensor.node for tensor in inputs.tensors)
-    symbolic = any(type(tensor.value) is Output for tensor in (*inputs.tensors, *outputs))
-    if not state.recording and not symbolic:
-        return result
-    if not symbolic and not any(type(parent) is tuple for parent in parents):
-        return unflatten(treedef, [Tensor(output.value, mark) for output in outputs])
-    out_values = [output.value for output in outputs]
-    in_values = [tensor.value for tensor in inputs.tensors]
-    pull_map = _remember_last(pull if pull is not None else _transpose(push, in_values))
-    push_map = push if push is not None else _transpose(pull, out_values)
+class _Derivative(NamedTuple):
+    """The derivative of a customised function, in one direction, as a linear map.
 
-    count = len(inputs.tensors)
+    `map` takes cotangents of the outputs if it `pulls`, else tangents of the inputs.
+    """
+
+    name: str
+    mark: Mark
+    pulls: bool
+    map: LinearMap
+
+
+def _with_rules(outputs: list[Tensor], inputs: list[Tensor], derivative: _Derivative) -> list[Tensor]:
+    """Return the outputs as those of one node with this derivative, if any input is recorded."""
+    name, mark, pulls, linear = derivative
+    parents = tuple(tensor.node for tensor in inputs)
+    symbolic = any(type(tensor.value) is Output for tensor in (*inputs, *outputs))
+    if not state.recording and not symbolic:
+        return outputs
+    if not symbolic and not any(type(parent) is tuple for parent in parents):
+        return [Tensor(output.value, mark) for output in outputs]
+    out_values = [output.value for output in outputs]
+    in_values = [tensor.value for tensor in inputs]
+    pull_map = _remember_last(linear if pulls else _transpose(linear, in_values))
+    push_map = _transpose(linear, out_values) if pulls else linear
+    count = len(inputs)
 
     def vjp_rule(i: int, xp: Any, t: Slots, _inputs: Any, _out: Any) -> Any:
         if i >= count:
@@ -223,23 +238,55 @@ def _with_rules(
         jvps=EveryInput(jvp_rule, 0, keep_inputs=False),
         spec=lambda *specs: specs[count:],
         gates=lambda: mark,
+        customised=_Customised(derivative, count),
     )
     if symbolic:  # an operation of the graph: the outputs as they are, reached by way of the inputs only
-        return unflatten(treedef, list(bind_many(operation, (*inputs.tensors, *map(Tensor, out_values)))))
+        return list(bind_many(operation, (*inputs, *map(Tensor, out_values))))
     # The last parent is no input: it says, if something proves unconnected, that this function stood in the way.
     base = (next_index(), operation, (*parents, mark), (None,) * (len(parents) + 2), None, None, ())
-    outs = [
+    return [
         Tensor(value, (next_index(), PROJECT, (base,), (None, None), value.shape, value.dtype, (number,)))
         if carries_derivative(value.dtype)
         else Tensor(value)
         for number, value in enumerate(out_values)
     ]
-    return unflatten(treedef, outs)
 
 
-def _transpose(linear: LinearMap | None, like: Sequence[Any]) -> LinearMap:
+class _Customised:
+    """What a graph's operation holds of a customised function, so that it can be run for many examples."""
+
+    def __init__(self, derivative: _Derivative, count: int) -> None:
+        self._derivative = derivative
+        self.pulls = derivative.pulls
+        self.map = derivative.map
+        self.count = count
+
+    def batched(self, application: Application, run: BatchedMap | None) -> list[Entry]:
+        """Return the outputs for all examples; `run` is the derivative for them, `None` if nobody can ask for it."""
+        mapped, count, size = application.mapped, self.count, application.size
+        inputs = [to_tensor(one, self._derivative.name) for one in application.inputs]
+        by_example = any(mapped)
+        outputs = [application.full(i) if by_example else inputs[i] for i in range(count, len(inputs))]
+        if run is None:
+            return [Entry(one, by_example) for one in outputs]
+
+        def linear(vectors: list[Tensor]) -> list[Tensor | None]:
+            if not self.pulls:
+                found = run([Entry(*pair) for pair in zip(vectors, mapped[:count], strict=True)])
+                return [None if one is None else in_front(one, by_example, size) for one in found]
+            found = run([Entry(one, by_example) for one in vectors])
+            cotangents = [None if one is None else in_front(one, by_example, size) for one in found]
+            return [
+                one if one is None or own or not by_example else primitives.sum(one, axis=0)
+                for one, own in zip(cotangents, mapped[:count], strict=True)
+            ]
+
+        derivative = self._derivative._replace(map=linear)
+        return [Entry(one, by_example) for one in _with_rules(outputs, inputs[:count], derivative)]
+
+
+def _transpose(linear: LinearMap, like: Sequence[Any]) -> LinearMap:
     """Return the transpose of a linear map; `like` are values in the space the given map starts from."""
-    assert linear is not None
 
     def transposed(vectors: list[Tensor]) -> list[Tensor | None]:
         level = Level()
