@@ -1,0 +1,5 @@
+"""Graphs of other systems: TensorFlow's GraphDefs and ONNX models, read and written, their stops kept."""
+
+from stopgrad.interchange.tf_import import from_graphdef
+
+__all__ = ["from_graphdef"]
