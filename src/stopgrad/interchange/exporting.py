@@ -70,6 +70,8 @@ class Exporter(ABC):
         self._lowering = lowering
         self._names: set[str] = set()
         self._scope = ""
+        # The name of the last node, if it is of the operation that is being written.
+        self.last = ""
 
     def export(self) -> Any:
         """Write everything and return the finished message."""
@@ -94,7 +96,7 @@ class Exporter(ABC):
     def _write(self, operation: GraphOperation) -> None:
         if operation.operation is PLACEHOLDER:
             raise InterchangeError(f"{self.what}: {operation.name!r} is a placeholder that is not among the inputs")
-        self._scope = operation.name
+        self._scope, self.last = operation.name, ""
         if operation.operation is CONSTANT or operation.operation is VARIABLE:
             cell = operation.params[0]
             held = cell.value if operation.operation is CONSTANT else cell.variable.raw_value
@@ -111,7 +113,8 @@ class Exporter(ABC):
         except (StopgradError, ValueError, TypeError, KeyError) as error:
             raise InterchangeError(f"{self.what}: {operation.name!r} ({operation.type}) as used here: {error}") from error
         out = operation.outputs[0]
-        self.values[out] = self.named(self.cast(value, out.dtype), operation.name)
+        value = self.cast(value, out.dtype)
+        self.values[out] = self.renamed(value, self.unique(operation.name)) if value.name == self.last else value
 
     # What lowerings call.
 
@@ -171,8 +174,8 @@ class Exporter(ABC):
         """Write a node with one output."""
 
     @abstractmethod
-    def named(self, value: Value, name: str) -> Value:
-        """Give the last node the name of an operation, if the value is its."""
+    def renamed(self, value: Value, name: str) -> Value:
+        """Give the last node, whose output the value is, another name."""
 
     @abstractmethod
     def placeholder(self, name: str, spec: Spec) -> Value:
