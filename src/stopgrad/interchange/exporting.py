@@ -39,7 +39,16 @@ _BOOLEAN = frozenset(
     "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isnan isinf "
     "isfinite signbit".split()
 )
-_ON_BOOLEANS = {"add": "logical_or", "multiply": "logical_and", "maximum": "logical_or", "minimum": "logical_and"}
+_ON_BOOLEANS = {
+    "add": "logical_or",
+    "bitwise_and": "logical_and",
+    "bitwise_invert": "logical_not",
+    "bitwise_or": "logical_or",
+    "bitwise_xor": "logical_xor",
+    "maximum": "logical_or",
+    "minimum": "logical_and",
+    "multiply": "logical_and",
+}
 
 
 class Exporter(ABC):

@@ -164,7 +164,9 @@ class _GraphDefExporter(Exporter):
         return self._add(self.inner(name), "Const", (), Spec(array.shape, array.dtype), attributes)
 
     def _integers(self, numbers: Any) -> Value:
-        return self.constant(np.asarray(numbers, np.int64 if np.max(numbers, initial=0) > 2**31 - 1 else np.int32))
+        if np.max(numbers, initial=0) > 2**31 - 1:
+            raise InterchangeError(f"sizes beyond 32 bits: {numbers}")
+        return self.constant(np.asarray(numbers, np.int32))
 
     def gate(self, kind: str, x: Value, label: str | None) -> Value:
         if kind == "prevent_gradient":
@@ -240,7 +242,8 @@ class _GraphDefExporter(Exporter):
             return x
         backwards = sum(1 << i for i, one in enumerate(ranges) if one.stop < 0)  # to before the first entry
         inputs = [x, *(self._integers([getattr(one, key) for one in ranges]) for key in ("start", "stop", "step"))]
-        return self.node("StridedSlice", inputs, Spec(tuple(map(len, ranges)), x.dtype), end_mask=backwards)
+        spec = Spec(tuple(map(len, ranges)), x.dtype)
+        return self.node("StridedSlice", inputs, spec, end_mask=backwards, Index=np.dtype(np.int32))
 
     def gather(self, x: Value, indices: Value, axis: int) -> Value:
         spec = Spec((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
