@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 
 import stopgrad as sg
 from stopgrad.core.pytree import flatten
-from stopgrad.interchange import from_graphdef, to_graphdef
+from stopgrad.interchange import from_graphdef, from_onnx, to_graphdef, to_onnx
 from tests.interchange.programs import PROGRAMS
 
-FORMATS = {"graphdef": (to_graphdef, from_graphdef)}
+FORMATS = {"graphdef": (to_graphdef, from_graphdef), "onnx": (to_onnx, from_onnx)}
 
 
 def total(function):
