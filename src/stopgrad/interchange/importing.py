@@ -114,7 +114,7 @@ class Node:
         """Return an array as a constant of the graph."""
         return Tensor(self.importer.graph.add(CONSTANT, (), (ArrayParam(value),), "constant").outputs[0])
 
-    def stop(self, x: Tensor, name: str) -> Tensor:
+    def stop(self, x: Tensor, name: str | None) -> Tensor:
         """Return a value behind a stop."""
         return Tensor(self.importer.graph.add(STOP, (x.value,), (name,)).outputs[0])
 

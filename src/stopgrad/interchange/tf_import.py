@@ -37,7 +37,8 @@ def from_graphdef(
             or of a SavedModel's folder.
         inputs: names of the tensors to take as arguments, in order, perhaps with a `Spec` or shape for each: needed
             where the graph leaves sizes open. Any tensor will do ("layer/Relu:0"): the graph is then cut before it.
-            By default the placeholders the outputs depend on, as they stand in the file.
+            By default the graph's placeholders, in the order of the file (those the outputs depend on, if `outputs` is
+            given), or the inputs of a SavedModel's signature.
         outputs: names of the tensors to return; one name for a single one. By default a SavedModel's (first) signature,
             else every node that no other one uses.
 
@@ -58,6 +59,7 @@ def from_graphdef(
     graph_def, signature = _parsed(data_or_path)
     nodes = _by_name(graph_def)
     wanted_inputs = _wanted_inputs(inputs, signature, nodes)
+    everything = outputs is None and signature is None and inputs is None
     if outputs is None:
         named = [signature.outputs[key].name for key in sorted(signature.outputs)] if signature is not None else []
         outputs = named or _unused(nodes)
@@ -78,7 +80,11 @@ def from_graphdef(
     )
     importer.check_supported(((name, nodes[name].op) for name in needed), ("Const", *_PLACEHOLDERS))
     reached = {*needed}
-    order = [name for name in nodes if name in reached and nodes[name].op in _PLACEHOLDERS and _Ref(name, 0) not in cut]
+    order = [
+        name
+        for name, node in nodes.items()
+        if node.op in _PLACEHOLDERS and (everything or name in reached) and _Ref(name, 0) not in cut
+    ]
     for reference, name in cut.items():
         values[reference] = importer.placeholder(name, _spec(nodes[reference.node], reference, wanted_inputs[name]))
     for name in order:

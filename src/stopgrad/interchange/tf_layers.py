@@ -26,7 +26,7 @@ def number(node: Node, name: str, kind: str = "i", default: int = 0) -> int:
 
 def text(node: Node, name: str, default: str = "") -> str:
     """Return a string attribute."""
-    return node.attribute(name).s.decode("ascii") if name in node.attributes else default
+    return node.attribute(name).s.decode() if name in node.attributes else default
 
 
 def _numbers(node: Node, name: str) -> tuple[int, ...]:

@@ -370,7 +370,7 @@ HANDLERS: dict[str, Handler] = {
     "Split": _split,
     "SplitV": _split_at,
     "Squeeze": _squeezed,
-    "StopGradient": lambda node: node.stop(node[0], node.name),
+    "StopGradient": lambda node: node.stop(node[0], text(node, "_stop_name", node.name)),
     "StridedSlice": _strided_slice,
     "Sum": _reduced(p.sum, keeps_dtype=True),
     "Tile": _tiled,
