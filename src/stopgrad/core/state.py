@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
+from stopgrad.core.errors import TapeError
+
 _level_numbers = itertools.count(1).__next__
 next_index = itertools.count(1).__next__
 """Numbers what is recorded, in order of creation, over all threads."""
@@ -33,6 +35,14 @@ class Level:
     def __init__(self, switches: Mapping[str, bool] = NO_SWITCHES) -> None:
         self.number = _level_numbers()
         self.switches = switches
+
+    def begin(self, state: State) -> dict[str, Any]:
+        """Return the fields of the state while this level is recording."""
+        in_body = state.graph is not None and state.graph.is_body
+        return {"recording": IN_BODY if in_body else True, "levels": (*state.levels, self), "block": None}
+
+
+Change = Callable[["State"], dict[str, Any]]
 
 
 class State(threading.local):
@@ -55,22 +65,46 @@ class State(threading.local):
         self.block: Any = None
         # Variables inside a `frozen` block, by id, with the mark of that block.
         self.frozen: Mapping[int, Any] = {}
-        # What `no_gradient` and `frozen` blocks that are open restore when they close, innermost last.
-        self.entered: list[Any] = []
+        # The blocks this thread is in, innermost last: who entered, how it changes the state, what to restore.
+        self.entered: list[tuple[object, Change, dict[str, Any]]] = []
         # `check` holds gated values fixed through this (frozen replay): called at every gate with the gate's kind, the
         # value now, and the gate's surrogate, surrogate(value_now, value_recorded) -> value; returns the value to use.
         self.gate_observer: Callable[[str, Any, Callable[[Any, Any], Any]], Any] | None = None
 
+    def enter(self, owner: object, change: Change) -> None:
+        """Begin a block of code in which the state is what `change`, called with the state, returns: fields by name."""
+        fields = change(self)
+        self.entered.append((owner, change, {name: getattr(self, name) for name in fields}))
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+    def leave(self, owner: object) -> None:
+        """End the innermost block of an owner.
+
+        Blocks need not end in the order in which they began: a generator or a coroutine that was suspended in one may be
+        resumed when others are open. Those begun since then stay open, as if this one had never been there.
+        """
+        for place in range(len(self.entered) - 1, -1, -1):
+            if self.entered[place][0] is owner:
+                break
+        else:
+            raise TapeError("a block (tape, no_gradient or frozen) was left in another thread than it was entered in")
+        later = self.entered[place + 1 :]
+        for _, _, before in reversed(self.entered[place:]):
+            for name, value in before.items():
+                setattr(self, name, value)
+        del self.entered[place:]
+        for other, change, _ in later:
+            self.enter(other, change)
+
     @contextmanager
     def differentiate(self, level: Level) -> Iterator[None]:
         """Record for `level` until the block ends; also inside a `no_gradient` block, whose outside stays cut off."""
-        recording, levels, block = self.recording, self.levels, self.block
-        in_body = self.graph is not None and self.graph.is_body
-        self.recording, self.levels, self.block = IN_BODY if in_body else True, (*levels, level), None
+        self.enter(level, level.begin)
         try:
             yield
         finally:
-            self.recording, self.levels, self.block = recording, levels, block
+            self.leave(level)
 
     @contextmanager
     def sweep(

@@ -1,10 +1,16 @@
 """Blocks of code in which nothing is recorded (`no_gradient`) or some variables stand still (`frozen`).
 
 Both are context managers and decorators, and hold for everything in the block: every mode, every level.
+A block belongs to its thread. A generator or coroutine suspended inside a `with` block leaves the block open for whatever
+the thread does meanwhile; one that is decorated has it open only while it runs.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import types
+from collections.abc import Callable, Generator
 from contextlib import ContextDecorator
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +21,62 @@ from stopgrad.core.pytree import flatten
 from stopgrad.core.state import state
 
 
-class no_gradient(ContextDecorator):  # noqa: N801 - used like a function
+class _Block(ContextDecorator):
+    """A block that, decorating a generator function or coroutine function, is open whenever that is running."""
+
+    def __enter__(self) -> Self:
+        raise NotImplementedError
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        raise NotImplementedError
+
+    def __call__(self, function: Any) -> Any:
+        """Decorate a function."""
+        if inspect.isasyncgenfunction(function):
+            raise ArgumentTypeError(
+                f"{type(self).__name__}: cannot decorate the asynchronous generator {function.__name__}; use a with "
+                "block inside it"
+            )
+        if inspect.iscoroutinefunction(function):
+            run = types.coroutine(self._run)
+
+            @functools.wraps(function)
+            async def coroutine(*args: Any, **kwargs: Any) -> Any:
+                return await run(function(*args, **kwargs))
+
+            return coroutine
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def generator(*args: Any, **kwargs: Any) -> Any:
+                return (yield from self._run(function(*args, **kwargs)))
+
+            return generator
+        return super().__call__(function)
+
+    def _run(self, inner: Any) -> Generator[Any, Any, Any]:
+        """Run a generator or coroutine to its end, inside the block whenever it has control."""
+        resume: Callable[[Any], Any] = inner.send
+        given: Any = None
+        while True:
+            try:
+                with self:
+                    item = resume(given)
+            except StopIteration as end:
+                return end.value
+            try:
+                given, resume = (yield item), inner.send
+            except GeneratorExit:
+                with self:
+                    inner.close()
+                raise
+            except BaseException as error:  # whatever is thrown in is for the inner one to handle
+                given, resume = error, inner.throw
+
+
+class no_gradient(_Block):  # noqa: N801 - used like a function
     """Everything computed in the block is a constant: for every tape, transformation and order that is going on.
 
     A derivative that is itself taken inside the block works, and its results are constants outside.
@@ -34,20 +95,24 @@ class no_gradient(ContextDecorator):  # noqa: N801 - used like a function
     """
 
     def __init__(self, name: str | None = None) -> None:
+        if name is not None and not isinstance(name, str):
+            raise ArgumentTypeError(
+                f"no_gradient: the name must be a string, got a {type(name).__name__}; as a decorator write "
+                "@no_gradient(), with parentheses"
+            )
         self._mark = mark_here("no_gradient", name)
 
     def __enter__(self) -> Self:
-        state.entered.append((state.recording, state.block))
-        state.recording, state.block = False, self._mark
+        state.enter(self, lambda _: {"recording": False, "block": self._mark})
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        state.recording, state.block = state.entered.pop()
+        state.leave(self)
 
 
-class frozen(ContextDecorator):  # noqa: N801 - used like a function
+class frozen(_Block):  # noqa: N801 - used like a function
     """In the block the given variables are constants and keep their values; what flows through them goes on.
 
     Reading one gives its value without a derivative path to it, assigning to it does nothing, and an optimizer leaves
@@ -82,11 +147,11 @@ class frozen(ContextDecorator):  # noqa: N801 - used like a function
         self._mark = mark_here("frozen")
 
     def __enter__(self) -> Self:
-        state.entered.append(state.frozen)
-        state.frozen = {**state.frozen, **{id(variable): self._mark for variable in self._variables}}
+        own = {id(variable): self._mark for variable in self._variables}
+        state.enter(self, lambda now: {"frozen": {**now.frozen, **own}})
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        state.frozen = state.entered.pop()
+        state.leave(self)

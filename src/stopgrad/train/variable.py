@@ -40,12 +40,11 @@ _reads = _Reads()
 def reads() -> Iterator[dict[int, Variable]]:
     """Collect the variables that are read in the block, by id, in the order of their first reading."""
     log: dict[int, Variable] = {}
-    before = _reads.logs
-    _reads.logs = (*before, log)
+    _reads.logs = (*_reads.logs, log)
     try:
         yield log
     finally:
-        _reads.logs = before
+        _reads.logs = tuple(one for one in _reads.logs if one is not log)  # blocks may end in any order
 
 
 class Variable:

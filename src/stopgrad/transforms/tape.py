@@ -7,6 +7,7 @@ stopping one tape (`stop_recording`) leaves the others as they are, and costs no
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -56,18 +57,18 @@ class GradientTape:
         self._level = Level(switches_of(stop, "GradientTape"))
         self._intervals: list[tuple[int, int]] = []
         self._since: int | None = None  # index at which recording (re)started, None while it is not recording
-        self._context: Any = None
+        self._is_open = False
         # Watched tensors and variables by id, kept alive so that ids stay theirs, with the node derivatives stop at.
         self._watched: dict[int, tuple[Any, Node]] = {}
-        # Tensors this tape made leaves of, and what they were before: undone when the block ends.
-        self._made_leaves: list[tuple[Tensor, Any, Any]] = []
+        # Tensors this tape made leaves of, or found another open tape had: undone when the last one's block ends.
+        self._made_leaves: list[Tensor] = []
         self._used = False
 
     def __enter__(self) -> Self:
-        if self._context is not None:
+        if self._is_open:
             raise TapeError("GradientTape: this tape is recording already; make another one to nest")
-        self._context = state.differentiate(self._level)
-        self._context.__enter__()
+        state.enter(self._level, self._level.begin)
+        self._is_open = True
         self._since = next_index()
         return self
 
@@ -75,9 +76,9 @@ class GradientTape:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._pause()
-        self._undo_leaves()
-        context, self._context = self._context, None
-        context.__exit__(kind, error, traceback)
+        _release_leaves(self._made_leaves)
+        self._is_open = False
+        state.leave(self._level)
 
     def watch(self, tree: Any) -> Any:
         """Make derivatives with respect to a tensor possible; returns it.
@@ -90,7 +91,7 @@ class GradientTape:
             TapeError: outside the tape's block.
             DTypeError: a dtype without derivative.
         """
-        if self._context is None:
+        if not self._is_open:
             raise TapeError("GradientTape.watch: call it inside the tape's with block")
         leaves, treedef = flatten(tree)
         return unflatten(treedef, [self._watch(one) for one in leaves])
@@ -163,7 +164,7 @@ class GradientTape:
         """Forget what has been recorded and watched so far, and go on recording."""
         if self._since is None:
             raise TapeError("GradientTape.reset: call it inside the tape's with block, while it is recording")
-        self._undo_leaves()
+        _release_leaves(self._made_leaves)
         self._watched.clear()
         self._intervals.clear()
         self._since = next_index()
@@ -182,16 +183,10 @@ class GradientTape:
         value, node = tensor.value, tensor.node
         if isinstance(one, Tensor):
             tensor = one  # in the body of a loop or branch, the value in there may stand for one outside
-        if type(node) is not tuple:
-            self._made_leaves.append((tensor, tensor.value, tensor.node))
-            tensor.value, tensor.node = value, leaf(value).node
+        if _make_leaf(tensor, value, node):
+            self._made_leaves.append(tensor)
         self._watched[id(tensor)] = (tensor, tensor.node)
         return tensor
-
-    def _undo_leaves(self) -> None:
-        for tensor, value, node in reversed(self._made_leaves):
-            tensor.value, tensor.node = value, node
-        self._made_leaves.clear()
 
     def _sweep(self, targets: Sequence[Any], seeds: Sequence[Any], sought: Sequence[Any], stops: Any) -> Any:
         wanted = [node for node in map(self._node_of, sought) if node is not None]
@@ -241,3 +236,37 @@ class GradientTape:
         if self._used and not self._persistent:
             raise TapeError(f"GradientTape.{what}: this tape has answered; make it with persistent=True to ask twice")
         self._used = True
+
+
+# Tensors that open tapes of any thread have made leaves of, by id: (tensor, its value and node before, how many tapes).
+_leaves: dict[int, tuple[Tensor, tuple[Any, Any], int]] = {}
+_lock = threading.Lock()
+
+
+def _make_leaf(tensor: Tensor, value: Any, node: Any) -> bool:
+    """Make a leaf of a tensor, read as (value, node), that is not recorded.
+
+    Return whether it is one only until the tapes' blocks end.
+    """
+    with _lock:
+        known = _leaves.get(id(tensor))
+        if known is not None:
+            _leaves[id(tensor)] = (tensor, known[1], known[2] + 1)
+            return True
+        if type(node) is tuple:
+            return False
+        _leaves[id(tensor)] = (tensor, (tensor.value, tensor.node), 1)
+        tensor.value, tensor.node = value, leaf(value).node
+        return True
+
+
+def _release_leaves(made: list[Tensor]) -> None:
+    """Make tensors what they were before, but those that another open tape is watching."""
+    with _lock:
+        for tensor in made:
+            _, before, count = _leaves.pop(id(tensor))
+            if count > 1:
+                _leaves[id(tensor)] = (tensor, before, count - 1)
+            else:
+                tensor.value, tensor.node = before
+    made.clear()
