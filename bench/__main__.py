@@ -8,10 +8,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench import stopped, tape
+from bench import forward, stopped, tape
 from bench.measure import in_turn
 
-BENCHMARKS = {"tape": tape, "stopped": stopped}
+BENCHMARKS = {"tape": tape, "forward": forward, "stopped": stopped}
 
 
 def main() -> None:

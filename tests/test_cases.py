@@ -230,6 +230,8 @@ def test_a_stopped_value_cannot_be_written_into():
         z = sg.stop_gradient(y)
         with pytest.raises(sg.errors.ReadOnlyError, match="immutable"):
             z[0] = 5.0
+        with pytest.raises(sg.errors.ReadOnlyError, match="immutable"):
+            del z[0]
         with pytest.raises(ValueError, match="read-only"):
             z.numpy()[0] = 5.0
         array = np.array(z)

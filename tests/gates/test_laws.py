@@ -321,6 +321,21 @@ def test_frozen_stops_the_variable_not_the_path():
         sg.frozen(x)
 
 
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: sg.stop_gradient(sg.tensor(1.0), name=3), "stop_gradient: name must be a string, got 3"),
+        (lambda: sg.no_gradient(3), "no_gradient: name must be a string, got 3"),
+        (lambda: sg.prevent_gradient(1.0, 3), "prevent_gradient: message must be a string, got 3"),
+        (lambda: sg.straight_through(3), r"takes a function, got 3; write straight_through\(f\)\(x\)"),
+        (lambda: sg.grad(sg.sum, stop=3)(1.0), "grad: stop= takes names of gates"),
+    ],
+)
+def test_a_bad_argument_is_named_where_it_is_given(call, text):
+    with pytest.raises(sg.errors.ArgumentTypeError, match=text):
+        call()
+
+
 def test_threads_do_not_see_each_other():
     seen = []
 

@@ -153,3 +153,15 @@ def test_mistakes_in_shapes_are_named():
         sg.exp("text")
     with pytest.raises(sg.errors.ShapeError, match="ragged"):
         sg.tensor([[1.0], [1.0, 2.0]])
+
+
+def test_numpy_tells_about_tensors_what_it_tells_about_arrays():
+    array = np.zeros((2, 3), np.float32)
+    for t in (sg.tensor(array), sg.Variable(array)):
+        assert (np.shape(t), np.ndim(t), np.size(t), np.size(t, 1)) == ((2, 3), 2, 6, 3)
+        assert np.result_type(t, np.float64) == np.float64
+        assert not np.iscomplexobj(t)
+        assert np.isrealobj(t)
+    shapes = []
+    sg.grad(lambda x: shapes.append(np.shape(x)) or sg.sum(x))(array)
+    assert shapes == [(2, 3)]

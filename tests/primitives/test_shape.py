@@ -96,6 +96,8 @@ def test_joining_and_parting(shape: tuple[int, ...], data: st.DataObject) -> Non
     agree(sg.array_split(x, pieces, axis), np.array_split(x, pieces, axis))
     places = sorted(data.draw(st.lists(st.integers(-3, 4), max_size=3)))
     agree(sg.split(x, places, axis), np.split(x, places, axis))
+    agree(sg.hsplit(x, 1), np.hsplit(x, 1))
+    agree(sg.vsplit(x[None], 1), np.vsplit(x[None], 1))
     agree(sg.append(x, x, axis), np.append(x, x, axis))
     agree(sg.append(x, 3.0), np.append(x, 3.0))
 
@@ -185,6 +187,8 @@ def test_what_does_not_fit_is_said() -> None:
     _raises(lambda: sg.concat([]), ArgumentError, "at least one")
     _raises(lambda: sg.stack([x, x[0]]), ShapeError, "shapes (2, 3) and (3,) differ")
     _raises(lambda: sg.split(x, 2, axis=1), ShapeError, "use array_split")
+    _raises(lambda: sg.vsplit(x[0], 1), ShapeError, "use split")
+    _raises(lambda: sg.sum(x, axis=9), ShapeError, f"pass one from {-x.ndim} to {x.ndim - 1}")
     _raises(lambda: sg.meshgrid(x[0], indexing="ab"), ArgumentError, "'xy' or 'ij'")
     _raises(lambda: sg.pad(x, -1), ShapeError, "negative")
     _raises(lambda: sg.pad(x, ((1, 2), (3, 4), (5, 6))), ShapeError, "does not fit a tensor with 2 axes")

@@ -212,6 +212,23 @@ def test_tape_with_variables_targets_and_output_gradients():
     assert tape.gradient(y, w) is None
 
 
+def test_lists_of_numbers_are_one_cotangent_for_each_target():
+    with sg.GradientTape(persistent=True) as tape:
+        x = tape.watch(sg.tensor(2.0))
+        y, z = x**2, x**3
+        pair = sg.stack([x, 2 * x])
+        assert float(sg.gradients([y, z], x, grad_ys=[1.0, 2.0])) == 28.0
+        assert float(sg.gradients([y], x, grad_ys=[2.0])) == 8.0
+        assert float(sg.gradients(pair, x, grad_ys=[1.0, 10.0])) == 21.0
+        assert float(sg.gradients([pair, pair], x, grad_ys=[[1.0, 10.0], [0.0, 1.0]])) == 23.0
+    assert float(tape.gradient([y, z], x, output_gradients=[1.0, 2.0])) == 28.0
+    _, pullback = sg.vjp(lambda x: [x**2, x**3], 2.0)
+    assert float(pullback([1.0, 2.0])[0]) == 28.0
+    assert float(sg.jvp(lambda pair: pair[0] * pair[1], ([sg.tensor(2.0), 3.0],), ([1.0, 10.0],))[1]) == 23.0
+    with pytest.raises(sg.errors.ArgumentError, match="structure"):
+        pullback((1.0, 2.0))
+
+
 def test_reset_forgets():
     x = sg.tensor(3.0)
     with sg.GradientTape() as tape:

@@ -141,7 +141,8 @@ def normalize_axis(name: str, axis: int, ndim: int) -> int:
     except AttributeError:
         raise ArgumentTypeError(f"{name}: axis must be an integer, got {axis!r}") from None
     if not -ndim <= index < ndim:
-        raise ShapeError(f"{name}: axis {axis} is out of range for a tensor with {ndim} axes")
+        allowed = f"pass one from {-ndim} to {ndim - 1}" if ndim else "it has none to name"
+        raise ShapeError(f"{name}: axis {axis} is out of range for a tensor with {ndim} axes; {allowed}")
     return index % ndim
 
 

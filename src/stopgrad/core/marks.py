@@ -13,6 +13,8 @@ import sys
 import weakref
 from typing import NamedTuple
 
+from stopgrad.core.errors import ArgumentTypeError
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _own_files: set[str] = set()
 """Files of this package that were met, as looking them up is quicker than comparing how they begin."""
@@ -76,6 +78,8 @@ def calling_line() -> tuple[str, int]:
 
 def mark_here(kind: str, name: str | None = None) -> Mark:
     """Return a mark for a gate of this kind at the line of the user's code that called us."""
+    if name is not None and not isinstance(name, str):
+        raise ArgumentTypeError(f"{kind}: name must be a string, got {name!r:.60}")
     file, line = calling_line()
     return mark_of(frozenset((Origin(kind, name, file, line),)))
 

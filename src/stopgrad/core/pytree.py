@@ -70,6 +70,9 @@ def paths(tree: Any) -> list[str]:
 def flatten_like(treedef: TreeDef, tree: Any, what: str, *, number_lists: bool = False) -> list[Any]:
     """Return the leaves of a tree that must have the given structure; `what` names it in the error."""
     leaves, other = flatten(tree, number_lists=number_lists)
+    if other != treedef and number_lists:
+        leaves = _up_to(treedef, tree)
+        other = treedef if leaves else other
     if other != treedef:
         raise ArgumentError(f"{what} must have the structure {treedef}, got {other}")
     return leaves
@@ -84,3 +87,15 @@ def children(tree: Any) -> list[tuple[Any, Any]] | None:
         return None
     parts, _, keys, _ = optree.tree_flatten_one_level(tree, namespace=_NAMESPACE)
     return list(zip(keys, parts, strict=True))
+
+
+def _up_to(treedef: TreeDef, tree: Any) -> list[Any]:
+    """Return what stands where the structure has leaves, if it is numbers, lists of them or tensors; else nothing.
+
+    So `[1.0, 2.0]` fits the structure `[*, *]`, too, and not only `*`.
+    """
+    try:
+        found: list[Any] = treedef.flatten_up_to(tree)
+    except ValueError:
+        return []
+    return found if all(is_number_list(one) or optree.tree_is_leaf(one, namespace=_NAMESPACE) for one in found) else []

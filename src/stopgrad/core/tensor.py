@@ -145,6 +145,9 @@ class Tensor(Operators):
             "copy that gradients flow through, or compute with where()"
         )
 
+    def __delitem__(self, index: object) -> NoReturn:
+        raise ReadOnlyError("tensors are immutable: del t[index] is not possible; select what to keep, t[mask]")
+
     def __copy__(self) -> Tensor:
         return self
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stopgrad.core.arrays import PYTHON_SCALARS
-from stopgrad.core.errors import ArgumentError, ShapeError
+from stopgrad.core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from stopgrad.core.marks import calling_line, mark_here
 from stopgrad.core.operation import Operation
 from stopgrad.core.pytree import map_leaves
@@ -106,6 +106,8 @@ def prevent_gradient(tree: Any, message: str = "this value must not be different
             ...
         stopgrad.core.errors.GradientPreventedError: use target_loss instead (a derivative reached ...
     """
+    if not isinstance(message, str):
+        raise ArgumentTypeError(f"prevent_gradient: message must be a string, got {message!r:.60}")
     file, line = calling_line()
     return map_leaves(lambda x: _gated(PREVENT, x, "prevent_gradient", (message, file, line)), tree)
 
@@ -129,6 +131,8 @@ def straight_through(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         >>> float(loss), float(gradient)
         (6.0, 3.0)
     """
+    if not callable(f):
+        raise ArgumentTypeError(f"straight_through: takes a function, got {f!r:.60}; write straight_through(f)(x)")
 
     @functools.wraps(f)
     def passes_straight(x: Any) -> Any:

@@ -64,7 +64,7 @@ from stopgrad.primitives.axes import (
     swapaxes,
     transpose,
 )
-from stopgrad.primitives.casting import angle, astype, conj, imag, make_complex, real
+from stopgrad.primitives.casting import angle, astype, conj, conjugate, imag, make_complex, real
 from stopgrad.primitives.comparison import (
     allclose,
     array_equal,
@@ -136,11 +136,13 @@ from stopgrad.primitives.joining import (
     concat,
     concatenate,
     dstack,
+    hsplit,
     hstack,
     meshgrid,
     split,
     stack,
     unstack,
+    vsplit,
     vstack,
 )
 from stopgrad.primitives.lookup import argwhere, boolean_mask, choose, flatnonzero, nonzero, one_hot, select
@@ -287,6 +289,7 @@ __all__ = [
     "concat",
     "concatenate",
     "conj",
+    "conjugate",
     "conv",
     "conv1d",
     "conv2d",
@@ -362,6 +365,7 @@ __all__ = [
     "hard_swish",
     "hard_tanh",
     "heaviside",
+    "hsplit",
     "hstack",
     "hypot",
     "identity",
@@ -506,6 +510,7 @@ __all__ = [
     "var",
     "vdot",
     "vecdot",
+    "vsplit",
     "vstack",
     "where",
     "xlog1py",

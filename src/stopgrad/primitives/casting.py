@@ -130,6 +130,9 @@ def conj(x: Any, /) -> Tensor:
     return bind1(CONJ, tensor) if _is_complex(tensor) else tensor
 
 
+conjugate = conj
+
+
 def angle(x: Any, /) -> Tensor:
     """Angle of a complex tensor in (-π, π]; of a real one 0 or π, without a derivative other than zero.
 

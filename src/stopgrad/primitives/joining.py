@@ -276,6 +276,32 @@ def array_split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0)
     return tuple(getitem(x, (*whole, slice(start, stop))) for start, stop in pairwise(bounds))
 
 
+def hsplit(x: Any, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Split along the second axis, that of columns; along the only axis of a vector.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> [t.tolist() for t in sg.hsplit([[1.0, 2.0], [3.0, 4.0]], 2)]
+        [[[1.0], [3.0]], [[2.0], [4.0]]]
+    """
+    x = to_tensor(x, "hsplit")
+    return split(x, indices_or_sections, 0 if len(x.shape) == 1 else 1)
+
+
+def vsplit(x: Any, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Split along the first axis, that of rows; the tensor must have two axes or more.
+
+    Example:
+        >>> import stopgrad as sg
+        >>> [t.tolist() for t in sg.vsplit([[1.0, 2.0], [3.0, 4.0]], 2)]
+        [[[1.0, 2.0]], [[3.0, 4.0]]]
+    """
+    x = to_tensor(x, "vsplit")
+    if len(x.shape) < 2:
+        raise ShapeError(f"vsplit: takes a tensor with two axes or more, got shape {x.shape}; use split")
+    return split(x, indices_or_sections, 0)
+
+
 def meshgrid(*tensors: Any, indexing: str = "xy", sparse: bool = False) -> tuple[Tensor, ...]:
     """Coordinates of a grid from the coordinates along its axes.
 

@@ -144,15 +144,30 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "imag": p.imag,
 }
 
+# NumPy's functions that tell something about an array and compute nothing.
+_TELLING: dict[str, Callable[..., Any]] = {
+    "iscomplexobj": lambda x: np.dtype(x.dtype).kind == "c",
+    "isrealobj": lambda x: np.dtype(x.dtype).kind != "c",
+    "ndim": lambda a: a.ndim,
+    "result_type": lambda *ones: np.result_type(
+        *(one if isinstance(one, type) else getattr(one, "dtype", one) for one in ones)
+    ),
+    "shape": lambda a: a.shape,
+    "size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
+}
+
 # NumPy's functions whose name here differs from theirs there.
-_RENAMED = {"amax": "max", "amin": "min", "conjugate": "conj", "true_divide": "divide", "fabs": "abs"}
+_RENAMED = {"amax": "max", "amin": "min", "true_divide": "divide", "fabs": "abs"}
 
 
 def numpy_function(name: str, module: str = "numpy") -> Callable[..., Any]:
     """Return our function for a function of NumPy's, by its name and module there, or raise."""
     ours: Any = linalg if module == "numpy.linalg" else p
     ours_name = _RENAMED.get(name, name)
-    function: Callable[..., Any] | None = getattr(ours, ours_name, None) or getattr(linalg, ours_name, None)
+    if module == "numpy" and name in _TELLING:
+        return _TELLING[name]
+    homes = [one for one in (ours, linalg) if ours_name in one.__all__]
+    function: Callable[..., Any] | None = getattr(homes[0], ours_name) if homes else None
     if function is None:
         raise ArgumentTypeError(
             f"{module}.{name} is not differentiated here; apply it to t.numpy() if no gradient is to flow through it"

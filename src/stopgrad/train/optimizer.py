@@ -6,6 +6,7 @@ A particular one says only what it keeps for a variable (`slot_names`, `start`) 
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import sys
@@ -84,7 +85,11 @@ class Optimizer:
         if norm is not None and value is not None:
             raise ArgumentError(f"{self._name}: give at most one of clip_norm= and clip_value=")
         if common:
-            raise ArgumentTypeError(f"{self._name}: unknown arguments: {', '.join(sorted(common))}")
+            known = [name for name in inspect.signature(type(self)).parameters if name != "common"]
+            known += [name for name in Common.__annotations__ if name not in known]
+            raise ArgumentTypeError(
+                f"{self._name}: unknown arguments: {', '.join(sorted(common))}; it takes {', '.join(known)}"
+            )
         self.clip_norm = None if norm is None else self._number("clip_norm", norm, 0.0)
         self.clip_value = None if value is None else self._number("clip_value", value, 0.0)
         self.iterations = 0

@@ -38,8 +38,10 @@ def switches_of(stop: StopNames, where: str) -> Mapping[str, bool]:
         return {stop: True}
     if isinstance(stop, Mapping):
         switches = dict(stop)
-    else:
+    elif isinstance(stop, Iterable):
         switches = dict.fromkeys(stop, True)
+    else:
+        switches = {stop: True}
     for name, stops in switches.items():
         if not isinstance(name, str) or not isinstance(stops, bool | np.bool):
             raise ArgumentTypeError(

@@ -8,7 +8,7 @@ from typing import Any
 from stopgrad.core.errors import ArgumentTypeError, ShapeError
 from stopgrad.core.marks import Mark
 from stopgrad.core.operation import ABSENT
-from stopgrad.core.pytree import flatten, unflatten
+from stopgrad.core.pytree import flatten, is_number_list, unflatten
 from stopgrad.core.record import INDEX, Node
 from stopgrad.core.state import Level
 from stopgrad.core.tensor import Tensor
@@ -104,6 +104,9 @@ def seeds_of(outputs: Sequence[Any], cotangents: Any, where: str) -> list[Any]:
     if cotangents is None:
         return [as_seed(Tensor(ones_like(one.value)), one.value) for one in tensors]
     given, _ = flatten(cotangents, number_lists=True)
+    several = len(tensors) > 1 or not tensors[0].shape
+    if is_number_list(cotangents) and len(cotangents) == len(tensors) and several:
+        given = cotangents  # one for each target, where otherwise the list would stand for one array
     if len(given) != len(tensors):
         raise ArgumentTypeError(f"{where}: {len(given)} cotangents were given for {len(tensors)} targets")
     seeds = []
