@@ -11,6 +11,7 @@ import functools
 import os
 import sys
 import weakref
+from collections.abc import Collection
 from typing import NamedTuple
 
 from stopgrad.core.errors import ArgumentTypeError
@@ -63,6 +64,13 @@ def merge(first: Mark | None, second: Mark | None) -> Mark | None:
     if first is None:
         return second
     return mark_of(first.origins | second.origins)
+
+
+def merge_all(marks: Collection[Mark]) -> Mark | None:
+    """Return the mark of all these together, in time linear in what they hold."""
+    if len(marks) <= 1:
+        return next(iter(marks), None)
+    return mark_of(frozenset().union(*[mark.origins for mark in marks]))
 
 
 def calling_line() -> tuple[str, int]:

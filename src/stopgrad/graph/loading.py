@@ -419,8 +419,8 @@ class _Type:
         ):
             refuse(f"operation {shown(name)}: {self.operation.name} does not take {len(inputs)} inputs "
                    f"and {len(params)} settings")  # fmt: skip
-        if self._setting is not None and type(params[0]) is not self._setting:
-            refuse(f"operation {shown(name)}: {self.operation.name} does not take {shown(params[0])}")
+        if self._setting is not None and (inputs or [type(one) for one in params] != [self._setting]):
+            refuse(f"operation {shown(name)}: {self.operation.name} takes a {self._setting.__name__} only")
         if self.operation.name == _LEVEL[0] and params[_LEVEL[1]] not in (None, -1):
             refuse(f"operation {shown(name)}: a level in a file can only be null or -1")
 

@@ -206,7 +206,7 @@ def _diagonal(xp: Any, x: Any, offset: int, axis1: int, axis2: int, shape: Shape
 
 
 def _diagonal_spec(x: Spec, offset: int, axis1: int, axis2: int, shape: Shape) -> Spec:
-    return Spec(np.empty(shape, np.bool).diagonal(offset, axis1, axis2).shape, x.dtype)
+    return Spec(np.broadcast_to(np.zeros((), np.bool), shape).diagonal(offset, axis1, axis2).shape, x.dtype)
 
 
 def _place(xp: Any, t: Any, offset: int, axis1: int, axis2: int, shape: Shape) -> Any:

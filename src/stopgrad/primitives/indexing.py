@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import Shape, Spec, is_array
+from stopgrad.core.arrays import Shape, Spec, broadcast_shapes, is_array
 from stopgrad.core.errors import ArgumentTypeError, BoundsError, ShapeError
 from stopgrad.core.operation import ABSENT, EveryInput, Operation, general, linear
 from stopgrad.core.placing import Placed, ascending, index_of
@@ -212,8 +212,33 @@ def indexed_spec(x: Spec, *arrays_and_params: Any) -> Spec:
             "getitem: the shape of a tensor indexed by a mask depends on the mask's values, which are not known while "
             "tracing; use where(mask, x, 0) instead"
         )
-    stand_ins = [np.broadcast_to(np.zeros((), np.intp), array.shape) for array in arrays]
-    return Spec(np.broadcast_to(np.zeros(()), x.shape)[python_index(template, stand_ins)].shape, x.dtype)
+    return Spec(_indexed_shape(x.shape, template, [array.shape for array in arrays]), x.dtype)
+
+
+def _indexed_shape(shape: Shape, template: Template, arrays: Sequence[Shape]) -> Shape:
+    """Return the shape of what an index takes, without taking anything: sizes may be those of a graph never run.
+
+    Beside arrays an integer counts as one. Where all stand side by side their shape stands there, else in front.
+    """
+    sizes = iter(shape)
+    result: list[int] = []
+    together: list[int] = []
+    first = 0
+    for number, entry in enumerate(template):
+        if entry is None:
+            result.append(1)
+        elif type(entry) is tuple:
+            result.append(len(range(*slice(*entry).indices(next(sizes)))))
+        elif entry != "...":
+            next(sizes)
+            first = first if together else len(result)
+            together.append(number)
+    result.extend(sizes)
+    if not arrays:
+        return tuple(result)
+    if together[-1] - together[0] >= len(together):
+        first = 0
+    return (*result[:first], *broadcast_shapes("getitem", *arrays), *result[first:])
 
 
 def _slice_any(xp: Any, x: Any, template: Template, shape: Shape) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from stopgrad.core.marks import Mark, merge
+from stopgrad.core.marks import Mark, merge_all
 from stopgrad.core.record import INDEX, Node
 
 Intervals = Sequence[tuple[int, int]]
@@ -40,14 +40,14 @@ def find_path(
     live = {target[INDEX] for target in targets}
     oldest = min(live, default=0)
     found: dict[int, Node] = {}
-    mark: Mark | None = None
+    marks: dict[Mark, None] = {}
     pending = list(outputs)
     pop, extend = pending.pop, pending.extend
     while pending:
         node = pop()
         if type(node) is not tuple:
-            if node is not None and node is not mark:
-                mark = merge(mark, node)
+            if node is not None:
+                marks[node] = None
             continue
         index = node[0]
         if index < oldest or index in found:
@@ -72,4 +72,4 @@ def find_path(
                 append(node)
                 break
     live.intersection_update(found)
-    return Path(nodes, live, mark)
+    return Path(nodes, live, merge_all(marks))
