@@ -95,11 +95,8 @@ class no_gradient(_Block):  # noqa: N801 - used like a function
     """
 
     def __init__(self, name: str | None = None) -> None:
-        if name is not None and not isinstance(name, str):
-            raise ArgumentTypeError(
-                f"no_gradient: the name must be a string, got a {type(name).__name__}; as a decorator write "
-                "@no_gradient(), with parentheses"
-            )
+        if callable(name):
+            raise ArgumentTypeError("no_gradient: as a decorator it is written @no_gradient(), with parentheses")
         self._mark = mark_here("no_gradient", name)
 
     def __enter__(self) -> Self:
