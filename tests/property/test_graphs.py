@@ -39,7 +39,7 @@ def test_tracing_changes_nothing(kind):
         argnums = tuple(range(len(inputs)))
 
         def everything(*x):
-            along = lambda *y: sg.jvp(program.loss, y, v)[1]  # noqa: E731
+            along = lambda *y: sg.jvp(program.loss, y, v)[1]
             return (
                 program.run(*x),
                 *sg.grad(program.loss, argnums)(*x),

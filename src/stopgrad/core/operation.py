@@ -50,7 +50,8 @@ class Slots(dict[int, Any]):
     def __add__(self, other: Slots) -> Slots:
         total = Slots(self)
         for number, cotangent in other.items():
-            total[number] = total[number] + cotangent if number in total else cotangent
+            known = total.get(number, ZERO)
+            total[number] = cotangent if known is ZERO else known if cotangent is ZERO else known + cotangent
         return total
 
 
@@ -74,6 +75,7 @@ class Operation:
         "needs",
         "numpy_kernel",
         "passes_masks",
+        "reach",
         "run_some",
         "singular",
         "spec",
@@ -95,6 +97,7 @@ class Operation:
         passes_masks: bool | None = None,
         run_some: Callable[[Sequence[bool], Sequence[Any], tuple[Any, ...]], tuple[Any, ...]] | None = None,
         gates: Callable[..., Any] | None = None,
+        reach: Callable[..., Sequence[int]] | None = None,
     ) -> None:
         self.name = name
         self.kernel = kernel
@@ -114,6 +117,8 @@ class Operation:
         self.run_some = run_some
         # gates(*params): for operations whose settings hold programs, the mark of the gates in those, or `None`.
         self.gates = gates
+        # reach(*params): for such operations, the inputs that a derivative of each output may pass to, as bits.
+        self.reach = reach
         self.fixed_arity = not isinstance(vjps, EveryInput)
         if differentiable and not isinstance(vjps, EveryInput) and not isinstance(jvps, EveryInput):
             arity = len(vjps)
@@ -297,6 +302,7 @@ def general(
     passes_masks: bool = False,
     run_some: Callable[[Sequence[bool], Sequence[Any], tuple[Any, ...]], tuple[Any, ...]] | None = None,
     gates: Callable[..., Any] | None = None,
+    reach: Callable[..., Sequence[int]] | None = None,
 ) -> Operation:
     """Define an operation by both its rules, for those that are neither elementwise nor linear in one input."""
     return _register(
@@ -311,6 +317,7 @@ def general(
             passes_masks=passes_masks,
             run_some=run_some,
             gates=gates,
+            reach=reach,
         )
     )
 
