@@ -1,7 +1,7 @@
 """Random programs with control flow and gates, as trees that hypothesis draws and `run` interprets.
 
-Every expression stands for a vector of three numbers; `names` are the vectors in scope. Values stay of the order of one.
-The same program runs at once, where control flow is Python's, and traced, where it is operations.
+Every expression stands for a vector of three numbers; `names` are the vectors in scope. Values stay of the order of
+one. The same program runs at once, where control flow is Python's, and traced, where it is operations.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def _control(kind: str, parts: Any, names: list[Any]) -> Any:
         return run(first, names) * inside
     if kind == "cond":
         chosen = sg.sum(run(first, names)) > 0
-        return sg.cond(chosen, lambda x: run(second, [*names, x]), lambda x: run(third, [*names, x]), run(fourth, names))
+        return sg.cond(
+            chosen, lambda x: run(second, [*names, x]), lambda x: run(third, [*names, x]), run(fourth, names)
+        )
     if kind == "switch":
         number = sg.floor(sg.sum(run(first, names))).astype(np.int64)
         return sg.switch(number, [lambda one=one: run(one, names) for one in (second, third, fourth)])

@@ -1,8 +1,8 @@
 """`associative_scan`: running combinations in a number of steps that grows with the logarithm of the length.
 
-Neighbours are combined in pairs, the pairs' running combinations found in the same way, and those in between follow with
-one more step (Ladner and Fischer, 1980; Blelloch, 1990). Everything is slices and calls of the user's function on whole
-arrays, so derivatives need nothing of their own.
+Neighbours are combined in pairs, the pairs' running combinations found in the same way, and those in between follow
+with one more step (Ladner and Fischer, 1980; Blelloch, 1990). Everything is slices and calls of the user's function on
+whole arrays, so derivatives need nothing of their own.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class _Scan:
         before = Arguments(second, self.given.treedef)
         after = arguments(
             self.fn(unflatten(self.given.treedef, first), before.tree), "associative_scan: what fn returns"
-        )  # fmt: skip
+        )
         check_same(
             "associative_scan", before, after, ("what fn takes", "what it returns"), "fn must keep structure and shapes"
         )
@@ -116,9 +116,7 @@ class _Scan:
 
     def joined(self, levels: list[list[Tensor]]) -> list[Tensor]:
         """Return levels one after the other along the axis."""
-        return [
-            primitives.concat(list(ones), axis=axis) for *ones, axis in zip(*levels, self.axes, strict=True)
-        ]  # fmt: skip
+        return [primitives.concat(list(ones), axis=axis) for *ones, axis in zip(*levels, self.axes, strict=True)]
 
     def each(self, function: Callable[[Tensor, int], Tensor], level: list[Tensor]) -> list[Tensor]:
         """Return what a function of a tensor and the axis makes of each leaf."""

@@ -1,9 +1,9 @@
 """The operations `switch`, which runs one of several bodies, and `checkpoint`, which runs one.
 
 A branch's derivative is a branch of the derivative: the body recomputes what its rules need, so nothing is kept but the
-inputs; for `checkpoint` that is all there is to it. An input is connected if it is in some branch. Where the branch that
-runs stops it, it gets zeros, and the sweep is told that they stand for "absent", so that no infinite derivative behind
-them makes NaN of them.
+inputs; for `checkpoint` that is all there is to it. An input is connected if it is in some branch. Where the branch
+that runs stops it, it gets zeros, and the sweep is told that they stand for "absent", so that no infinite derivative
+behind them makes NaN of them.
 """
 
 from __future__ import annotations
@@ -50,9 +50,7 @@ def _pull(t: Slots, inputs: Sequence[Any], outs: Sequence[Tensor], branches: Bra
     mask(operands[i] for i in connected if _may_be_absent(found, i))
     if connected:
         bodies, taken = _derived(branches, seeds, found, connected, specs)
-        cotangents = add_to_graph(
-            operation, (*inputs[:first], *taken, *operands, *t.values()), (bodies,), bodies[0]
-        )  # fmt: skip
+        cotangents = add_to_graph(operation, (*inputs[:first], *taken, *operands, *t.values()), (bodies,), bodies[0])
         results |= dict(zip(connected, cotangents, strict=True))
     return {first + i: cotangent for i, cotangent in results.items()}
 
@@ -66,9 +64,7 @@ def _push(
     for body in branches:
         with body.graph.written():
             seeds.append({i: body.graph.placeholder(body.inputs[i - first].spec, "tangent") for i in tangents})
-        found.append(
-            pushed(body, {i - first: (one, has_masked_tangent(inputs[i])) for i, one in seeds[-1].items()})
-        )  # fmt: skip
+        found.append(pushed(body, {i - first: (one, has_masked_tangent(inputs[i])) for i, one in seeds[-1].items()}))
     specs = branches[0].out_specs
     results, connected = _joined(found, specs)
     if any(_may_be_absent(found, number) for number in connected):
@@ -77,7 +73,7 @@ def _push(
         bodies, taken = _derived(branches, seeds, found, connected, specs)
         derivatives = add_to_graph(
             operation, (*inputs[:first], *taken, *operands, *tangents.values()), (bodies,), bodies[0]
-        )  # fmt: skip
+        )
         results |= dict(zip(connected, derivatives, strict=True))
     return results
 
@@ -121,6 +117,14 @@ def _derived(
     return tuple(bodies), taken
 
 
+def _reach(branches: Branches) -> list[int]:
+    """Return for each output the operands that it reaches in some branch, as bits."""
+    together = [0] * len(branches[0].outputs)
+    for body in branches:
+        together = [known | bits for known, bits in zip(together, body.reach, strict=True)]
+    return together
+
+
 def _chosen(selector: Any, count: int) -> int:
     return min(max(int(selector), 0), count - 1)
 
@@ -154,6 +158,7 @@ SWITCH = general(
     spec=_switch_spec,
     run_some=_run_switch,
     gates=lambda branches: gates_of(*branches),
+    reach=lambda branches: [bits << 1 for bits in _reach(branches)],
 )
 """switch(selector, *operands; branches): one result for each output of the branches, of the one selected.
 
@@ -168,5 +173,6 @@ CHECKPOINT = general(
     spec=lambda *operands_and_bodies: _checked("checkpoint", operands_and_bodies[:-1], operands_and_bodies[-1]),
     run_some=lambda wanted, operands, params: params[0][0].run(operands, wanted),
     gates=lambda bodies: gates_of(*bodies),
+    reach=_reach,
 )
 """checkpoint(*operands; bodies): the results of the one body, whose inside is computed again by derivatives."""

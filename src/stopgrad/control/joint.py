@@ -14,7 +14,7 @@ import numpy as np
 
 from stopgrad.core.arrays import Spec
 from stopgrad.core.builtin import PROJECT
-from stopgrad.core.graph import BaseGraph, Output
+from stopgrad.core.graph import Output
 from stopgrad.core.marks import Mark, merge
 from stopgrad.core.operation import ABSENT, ZERO, EveryInput, Operation, Slots
 from stopgrad.core.record import INDEX, OPERATION, PARENTS, bind_many, coerce
@@ -38,7 +38,7 @@ def add_to_graph(
 
     Also if all its inputs are known: that they may be recorded, as the rules need them, only a graph ensures.
     """
-    graph: BaseGraph = body.graph.outer if state.graph is None else state.graph
+    graph: Any = body.graph.outer if state.graph is None else state.graph
     symbolic = []
     for one in inputs:
         value, node = coerce(one)
@@ -75,9 +75,10 @@ class Pushing(EveryInput):
         super().__init__(rule, param_count, keep_inputs=True, keep_output=True)
 
 
-def _index_of(one: Any) -> int | None:
+def _index_of(one: Any) -> int:
+    """Return the index of the node of an input, -1 if it is not recorded."""
     node = getattr(one, "node", None)
-    return node[INDEX] if type(node) is tuple else None
+    return node[INDEX] if type(node) is tuple else -1
 
 
 def is_live(one: Any) -> bool:

@@ -100,9 +100,7 @@ def _while_traced(
         )
     body = traced(body_fn, outer, args, "while_loop: what body_fn returns")
     check_carry("while_loop", given, body)
-    _, taken = closed(
-        [(cond.graph, cond.inputs[0], cond.outputs), (body.graph, body.inputs[0], body.outputs)]
-    )  # fmt: skip
+    _, taken = closed([(cond.graph, cond.inputs[0], cond.outputs), (body.graph, body.inputs[0], body.outputs)])
     if is_known(given.tensors, taken):
         return None
     draft = Draft(body.graph, [], body.inputs[0], [], body.outputs, [], given.tensors, [])
@@ -135,23 +133,29 @@ def fori_loop(lower: Any, upper: Any, body_fn: Callable[[Any, Any], Any], init: 
     given = arguments(init, "fori_loop: init")
     if any(type(one.value) is Output for one in bounds):
         start, end = (primitives.astype(one, np.int64) for one in bounds)
-        after, carry = while_loop(
+        _, carry = while_loop(
             lambda both: both[0] < end, lambda both: (both[0] + 1, body_fn(*both)), (start, given.tree)
         )
         return carry
-    start, end = (int(one.value) for one in bounds)
+    first, last = (int(one.value) for one in bounds)
     outer = tracing_graph(given.tensors)
     if outer is not None:
         result = _scan_traced(
-            lambda carry, i: (body_fn(i, carry), None), given, arguments(np.arange(start, end), ""), max(end - start, 0),
-            False, outer, "fori_loop", "body_fn",
-        )  # fmt: skip
+            lambda carry, i: (body_fn(i, carry), None),
+            given,
+            arguments(np.arange(first, last), ""),
+            max(last - first, 0),
+            False,
+            outer,
+            "fori_loop",
+            "body_fn",
+        )
         if result is not None:
             return result[0]
     carry = given.tree
-    for i in range(start, end):
+    for i in range(first, last):
         carry = body_fn(Tensor(np.asarray(i)), carry)
-        if i == start:
+        if i == first:
             check_carry("fori_loop", given, arguments(carry, "fori_loop: what body_fn returns"))
     return result_of(carry, "fori_loop: what body_fn returns")
 
@@ -185,7 +189,7 @@ def scan(
 
     Raises:
         ArgumentTypeError: `f` does not return a pair.
-        ArgumentError: `f` changes the structure, a shape or a dtype of the carry, or neither `xs` nor `length` is given.
+        ArgumentError: `f` changes the carry's structure, a shape or a dtype, or neither `xs` nor `length` is given.
         ShapeError: first axes of different sizes.
 
     Example:
@@ -235,7 +239,7 @@ def _scan_at_once(
     carry = given.tree
     rows = [_rows(one) for one in slices.tensors]
     row = rows[0] if slices.treedef.is_leaf() else lambda number: unflatten(slices.treedef, [r(number) for r in rows])
-    ys = []
+    ys: list[Any] = []
     for number in range(count - 1, -1, -1) if reverse else range(count):
         carry, y = _pair(f(carry, row(number)))
         if not ys:

@@ -1,18 +1,19 @@
 """Which carries of a loop have a derivative in which iteration: the fixpoint that decides what its derivative carries.
 
-A sweep over the body tells, for a set of carries that have a derivative when an iteration begins, which have one when it
-ends; a carry that is stopped, or that nothing differentiable leads to, is absent. From the set at the start follows a
-sequence of sets that ends in a cycle, usually a single set, and each distinct set is a *phase*.
+A sweep over the body tells, for a set of carries that have a derivative when an iteration begins, which have one when
+it ends; a carry that is stopped, or that nothing differentiable leads to, is absent. From the set at the start follows
+a sequence of sets that ends in a cycle, usually a single set, and each distinct set is a *phase*.
 
 Most loops need one body for all phases. If the sets only grow (the loss is on every step's output, say, and the carry
-gets its first cotangent from the step behind it), the largest serves, and what is not there yet starts as zeros that the
-sweep knows to be masked. Where gates make sets shrink, every phase gets a body of its own, so that what a gate cut off is
-never multiplied by zero.
+gets its first cotangent from the step behind it), the largest serves, and what is not there yet starts as zeros that
+the sweep knows to be masked. Where gates make sets shrink, every phase gets a body of its own, so that what a gate cut
+off is never multiplied by zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from stopgrad.control.joint import Found
@@ -107,11 +108,9 @@ def find_phases(start: State, step: Callable[[State], tuple[Found, State]], gate
 
 
 def _only_grow(states: Sequence[State]) -> bool:
-    return all(earlier.keys() <= later.keys() for earlier, later in zip(states, states[1:], strict=False))
+    return all(earlier.keys() <= later.keys() for earlier, later in pairwise(states))
 
 
 def _joined(states: Sequence[State]) -> State:
     """Return the carries of any state; what is not in all of them may be absent."""
-    return {
-        j: any(state.get(j, True) for state in states) for j in sorted({j for state in states for j in state})
-    }  # fmt: skip
+    return {j: any(state.get(j, True) for state in states) for j in sorted({j for state in states for j in state})}

@@ -20,8 +20,8 @@ from stopgrad.core.arrays import Shape, carries_derivative, is_array
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError
 from stopgrad.core.operation import ABSENT, EveryInput, Operation, Slots
 from stopgrad.core.pytree import TreeDef, flatten, unflatten
-from stopgrad.core.record import INDEX, PARENTS, leaf, next_index, outputs_of
-from stopgrad.core.state import state
+from stopgrad.core.record import INDEX, PARENTS, leaf, outputs_of
+from stopgrad.core.state import next_index, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.body import closed
 from stopgrad.primitives.inputs import to_tensor
@@ -33,8 +33,8 @@ from stopgrad.sweeps.reverse import reverse
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function like `f` of which derivatives keep only the arguments; its inside is computed once more.
 
-    Also called rematerialisation. It costs one more run of `f` for each derivative and saves the memory of everything in
-    between. The derivative is that of `f`, gates inside included, in both modes and at every order.
+    Also called rematerialisation. It costs one more run of `f` for each derivative and saves the memory of everything
+    in between. The derivative is that of `f`, gates inside included, in both modes and at every order.
 
     Args:
         f: function of pytrees of tensors (and of settings by keyword) that returns a pytree of tensors. It must compute
@@ -100,9 +100,11 @@ class _Call:
         """Add the call to a graph as one operation."""
         _, structure = flatten(list(tensors))
         made = traced(
-            lambda inner: self.result(inner), outer, [([spec_of(one) for one in tensors], structure, "argument")],
+            lambda inner: self.result(inner),
+            outer,
+            [([spec_of(one) for one in tensors], structure, "argument")],
             "checkpoint: what the function returns",
-        )  # fmt: skip
+        )
         bodies, taken = closed([(made.graph, made.inputs[0], made.outputs)])
         if is_known(tensors, taken):
             return self.recorded(tensors)
@@ -114,8 +116,12 @@ class _Call:
         since = next_index()
         inner = [leaf(one.value) if carries_derivative(one.dtype) else one for one in tensors]
         result = arguments(self.result(inner), "checkpoint: what the function returns")
-        outer_nodes = _met([one.node for one in result.tensors], since)
-        own = tuple(one.node for one in tensors)
+        outer_nodes, seen = _met([one.node for one in result.tensors], since)
+        # An argument that no result depends on, or only through a gate, is no parent.
+        own = tuple(
+            one.node if type(fresh.node) is tuple and fresh.node[INDEX] in seen else None
+            for one, fresh in zip(tensors, inner, strict=True)
+        )
         self.parents = (*own, *outer_nodes)
         live = [one for one in result.tensors if type(one.node) is tuple]
         if not live or not any(type(one) is tuple for one in self.parents):
@@ -196,8 +202,8 @@ class _Call:
         if len(outs) != len(self.fingerprints) or not all(map(_fits, map(_value, outs), self.fingerprints)):
             name = getattr(self.f, "__name__", "the function")
             raise ArgumentError(
-                f"checkpoint: {name} computed something else when it was run again for the derivative; give it its random "
-                "numbers as arguments, and do not assign to a variable it reads before the derivative is taken"
+                f"checkpoint: {name} computed something else when it was run again for the derivative; give it its "
+                "random numbers as arguments, and do not assign to a variable it reads before the derivative is taken"
             )
         return nodes, outs
 
@@ -213,8 +219,8 @@ class _Call:
             state.recording, state.levels, state.frozen, state.block, state.gate_observer = before
 
 
-def _met(nodes: Sequence[Any], since: int) -> list[Any]:
-    """Return the nodes older than an index that younger ones lead to directly."""
+def _met(nodes: Sequence[Any], since: int) -> tuple[list[Any], set[int]]:
+    """Return the nodes older than an index that younger ones lead to directly, and the indices of the younger ones."""
     found: dict[int, Any] = {}
     seen: set[int] = set()
     pending = [node for node in nodes if type(node) is tuple]
@@ -225,7 +231,7 @@ def _met(nodes: Sequence[Any], since: int) -> list[Any]:
         elif node[INDEX] not in seen:
             seen.add(node[INDEX])
             pending.extend(parent for parent in node[PARENTS] if type(parent) is tuple)
-    return [found[index] for index in sorted(found)]
+    return [found[index] for index in sorted(found)], seen
 
 
 def _value(tensor: Tensor) -> Any:
@@ -233,7 +239,7 @@ def _value(tensor: Tensor) -> Any:
 
 
 def _fingerprint(value: Any) -> tuple[Shape, Any]:
-    """Return the shape of an array and, of NumPy's, a few of its entries, by which to see whether it is the same again."""
+    """Return the shape of an array and, of NumPy's, a few of its entries, by which to see whether it is the same."""
     shape = tuple(value.shape)
     if not isinstance(value, np.ndarray | np.generic):
         return shape, None

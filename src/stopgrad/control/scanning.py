@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from stopgrad.control.joint import Pulling, Pushing, add_to_graph, gates_of
-from stopgrad.control.looping import Draft, Loop, pull_loop, push_loop
+from stopgrad.control.looping import Draft, Loop, loop_reach, push_loop
+from stopgrad.control.reversing import pull_loop
 from stopgrad.core.arrays import UNKNOWN, Spec, namespace_of
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.operation import Slots, general
@@ -50,16 +51,16 @@ def _loop(
 
 def _pull(t: Slots, inputs: Sequence[Any], outs: Sequence[Tensor], *params: Any) -> Mapping[int, Any]:
     loop = _loop(inputs, outs, *params)
-    found = pull_loop(loop, t, lambda draft: emit_scan(draft, loop.length, loop.count, not loop.backwards))
-    return found if loop.count is None else {i + 1: one for i, one in found.items()}
+    found = pull_loop(loop, t, lambda draft: emit_scan(draft, loop.length, loop.trips, not loop.backwards))
+    return found if loop.trips is None else {i + 1: one for i, one in found.items()}
 
 
 def _push(
     tangents: Mapping[int, Any], inputs: Sequence[Any], outs: Sequence[Tensor], *params: Any
 ) -> Mapping[int, Any]:
     loop = _loop(inputs, outs, *params)
-    by_position = tangents if loop.count is None else {i - 1: one for i, one in tangents.items()}
-    return push_loop(loop, by_position, lambda draft: emit_scan(draft, loop.length, loop.count, loop.backwards))
+    by_position = tangents if loop.trips is None else {i - 1: one for i, one in tangents.items()}
+    return push_loop(loop, by_position, lambda draft: emit_scan(draft, loop.length, loop.trips, loop.backwards))
 
 
 class Stack:
@@ -83,7 +84,7 @@ class Stack:
             self._rows.append(row)
         else:
             number = self._number
-            self._rows[self._length - 1 - number if self._backwards else number] = row
+            self._rows[len(self._rows) - 1 - number if self._backwards else number] = row
             self._number = number + 1
 
     def array(self) -> Any:
@@ -183,6 +184,11 @@ def _spec(*inputs_and_params: Any) -> tuple[Spec, ...]:
     return loop_specs(body, carries, length)
 
 
+def _reach(body: Body, consts: int, carries: int, length: int, backwards: bool) -> list[int]:
+    bits = loop_reach(body, consts, carries, length == UNKNOWN or not length)
+    return [one << 1 for one in bits] if length == UNKNOWN else bits
+
+
 SCAN = general(
     "scan",
     _kernel,
@@ -191,8 +197,9 @@ SCAN = general(
     spec=_spec,
     run_some=_run,
     gates=lambda body, *_: gates_of(body),
+    reach=_reach,
 )
-"""scan(*consts, *init, *xs; body, consts, carries, length, backwards): carries, ys, histories, carries before the last.
+"""scan(*consts, *init, *xs; body, consts, carries, length, backwards), with outputs as described at `Loop`.
 
-The last two groups have an entry for each carry. If the length is `UNKNOWN`, the first input is the number of iterations.
+ If the length is `UNKNOWN`, the first input is the number of iterations.
 """

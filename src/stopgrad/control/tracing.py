@@ -1,8 +1,7 @@
 """From users' functions to bodies: arguments read, the function traced, and what it returns checked.
 
-Everything is a pytree of tensors. `Arguments` is one, flattened; `Returned` is what a function gave back. A loop's carry
-must come back with the structure, shapes and dtypes it went in with, and branches must agree; what differs is named by
-its place in the tree.
+Everything is a pytree of tensors. A loop's carry must come back with the structure, shapes and dtypes it went in with,
+and branches must agree; what differs is named by its place in the tree.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def arguments(tree: Any, where: str) -> Arguments:
 
 
 def result_of(tree: Any, where: str) -> Any:
-    """Return what a user's function returned as tensors; in a `no_gradient` block they are constants, computed or not."""
+    """Return what a user's function returned as tensors; in a `no_gradient` block they are constants in any case."""
     return release(arguments(tree, where).tree)
 
 

@@ -1,7 +1,7 @@
 """The operation `while`: a body run for as long as a condition holds.
 
-How often that is, only the run tells. Its history outputs are arrays whose first axis has the size `UNKNOWN`; the reverse
-derivative is a scan over them, of as many iterations as the loop counted.
+How often that is, only the run tells. Its history outputs are arrays whose first axis has the size `UNKNOWN`; the
+reverse derivative is a scan over them, of as many iterations as the loop counted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from stopgrad.control.joint import Pulling, Pushing, add_to_graph, gates_of
-from stopgrad.control.looping import Draft, Loop, pull_loop, push_loop
+from stopgrad.control.looping import Draft, Loop, loop_reach, push_loop
+from stopgrad.control.reversing import pull_loop
 from stopgrad.control.scanning import carries_needed, emit_scan, known_plan, loop_specs, make_stacks
 from stopgrad.core.arrays import UNKNOWN, Spec
 from stopgrad.core.errors import ArgumentError
@@ -31,7 +32,7 @@ def _pull(
     t: Slots, inputs: Sequence[Any], outs: Sequence[Tensor], cond: Body, body: Body, consts: int, limit: int | None
 ) -> Mapping[int, Any]:
     loop = _loop(inputs, outs, body, consts)
-    return pull_loop(loop, t, lambda draft: emit_scan(draft, None, loop.count, True))
+    return pull_loop(loop, t, lambda draft: emit_scan(draft, None, loop.trips, True))
 
 
 def _push(
@@ -77,9 +78,7 @@ def emit_while(
 ) -> tuple[Tensor, ...]:
     """Add a while loop to the graph. Returns all its outputs."""
     inputs = [*draft.body_consts, *draft.body_carries]
-    (cond, body), taken = closed(
-        [(cond_graph, cond_inputs, cond_outputs), (draft.graph, inputs, draft.body_outputs)]
-    )  # fmt: skip
+    (cond, body), taken = closed([(cond_graph, cond_inputs, cond_outputs), (draft.graph, inputs, draft.body_outputs)])
     consts = len(taken) + len(draft.consts)
     return add_to_graph(WHILE, (*taken, *draft.consts, *draft.init), (cond, body, consts, limit), body)
 
@@ -132,6 +131,7 @@ WHILE = general(
     spec=_spec,
     run_some=_run,
     gates=lambda cond, body, *_: gates_of(body),
+    reach=lambda cond, body, consts, limit: [*loop_reach(body, consts, len(body.outputs), True), 0],
 )
 """while(*consts, *init; cond, body, consts, limit): carries, histories, carries before the last iteration, count.
 

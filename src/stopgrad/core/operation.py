@@ -50,7 +50,8 @@ class Slots(dict[int, Any]):
     def __add__(self, other: Slots) -> Slots:
         total = Slots(self)
         for number, cotangent in other.items():
-            total[number] = total[number] + cotangent if number in total else cotangent
+            known = total.get(number, ZERO)
+            total[number] = cotangent if known is ZERO else known if cotangent is ZERO else known + cotangent
         return total
 
 
@@ -75,6 +76,7 @@ class Operation:
         "needs",
         "numpy_kernel",
         "passes_masks",
+        "reach",
         "run_some",
         "singular",
         "spec",
@@ -97,6 +99,7 @@ class Operation:
         run_some: Callable[[Sequence[bool], Sequence[Any], tuple[Any, ...]], tuple[Any, ...]] | None = None,
         gates: Callable[..., Any] | None = None,
         customised: Any = None,
+        reach: Callable[..., Sequence[int]] | None = None,
     ) -> None:
         self.name = name
         self.kernel = kernel
@@ -118,6 +121,8 @@ class Operation:
         self.gates = gates
         # For a customised function in a graph: its derivative as a function of tensors, to be run anew with the graph.
         self.customised = customised
+        # reach(*params): for such operations, the inputs that a derivative of each output may pass to, as bits.
+        self.reach = reach
         self.fixed_arity = not isinstance(vjps, EveryInput)
         if differentiable and not isinstance(vjps, EveryInput) and not isinstance(jvps, EveryInput):
             arity = len(vjps)
@@ -301,6 +306,7 @@ def general(
     passes_masks: bool = False,
     run_some: Callable[[Sequence[bool], Sequence[Any], tuple[Any, ...]], tuple[Any, ...]] | None = None,
     gates: Callable[..., Any] | None = None,
+    reach: Callable[..., Sequence[int]] | None = None,
 ) -> Operation:
     """Define an operation by both its rules, for those that are neither elementwise nor linear in one input."""
     return _register(
@@ -315,6 +321,7 @@ def general(
             passes_masks=passes_masks,
             run_some=run_some,
             gates=gates,
+            reach=reach,
         )
     )
 

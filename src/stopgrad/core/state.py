@@ -54,8 +54,8 @@ class State(threading.local):
         self.levels: tuple[Level, ...] = ()
         self.sweeping_for: Level | None = None
         # About the sweep that runs, for rules that deal with all inputs of an operation together (loops, branches):
-        # the indices of nodes that lie on a path, in a forward sweep the tangents found so far, and the indices of nodes
-        # whose derivative holds zeros that stand for "absent", to which a rule may add.
+        # the indices of nodes that lie on a path, in a forward sweep the tangents found so far, and the indices of
+        # nodes whose derivative holds zeros that stand for "absent", to which a rule may add.
         self.live: Set[int] = frozenset()
         self.tangents: Mapping[int, Any] = {}
         self.masked: set[int] = set()

@@ -1,4 +1,4 @@
-"""`Body`: a program as a setting of an operation, such as the body of a loop; and `BodyGraph`, where it is written down.
+"""`Body`: a program as a setting of an operation, such as the body of a loop; and `BodyGraph`, where it is written.
 
 A body is a graph with inputs and outputs. Several bodies may share a graph: that of a loop and those of its derivatives
 do, so that a derivative finds what the rules kept. Only what a body's outputs depend on belongs to it; by that two

@@ -21,6 +21,13 @@ def to_tensor(x: Any, name: str) -> Tensor:
     return Tensor(np.asarray(value) if type(value) in PYTHON_SCALARS else value, node)
 
 
+def taken_in(x: Any, name: str) -> Tensor:
+    """Return anything tensor-like as a tensor, in the body of a loop or branch as the one it is in there."""
+    tensor = to_tensor(x, name)
+    value, node = coerce(tensor, name)
+    return tensor if value is tensor.value and node is tensor.node else Tensor(value, node)
+
+
 def to_integer(name: str, argument: str, value: Any) -> int:
     """Return an integer setting as `int`, or raise in the name of the function."""
     if isinstance(value, bool | np.bool):

@@ -6,16 +6,16 @@ its primal's shape, this broadcasts a tangent to its result's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 import stopgrad.primitives as primitives
 from stopgrad.core.arrays import namespace_of
-from stopgrad.core.operation import ABSENT, ZERO
+from stopgrad.core.operation import ABSENT, ZERO, Slots
 from stopgrad.core.placing import Placed
-from stopgrad.core.record import INDEX
+from stopgrad.core.record import INDEX, PARAMS
 from stopgrad.core.state import Level, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.sweeps.path import Path
@@ -36,8 +36,7 @@ def forward(
         seeds: (node, tangent) of each target. If any tangent is a `Tensor` the sweep itself is recorded.
         outputs: nodes whose tangent to return.
         level: on whose behalf; conditional gates ask.
-        masked: indices of nodes whose tangents hold zeros that stand for "absent" (see `stopgrad.sweeps.reverse`); those
-            found on the way are added.
+        masked: indices of nodes whose tangents hold zeros that stand for "absent"; those found on the way are added.
     """
     masked = set() if masked is None else masked
     wanted = {node[INDEX] for node in outputs if type(node) is tuple}
@@ -69,7 +68,10 @@ def forward(
                 tangent = tangents.get(parent[0], ABSENT)
                 if tangent is ABSENT:
                     continue
-                passed: Any = tangent if tangent is ZERO else rules[i](xp, tangent, *kept, *params)
+                if tangent is ZERO:
+                    passed: Any = ZERO if operation.reach is None else _zero_outputs(operation.reach(*node[PARAMS]), i)
+                else:
+                    passed = rules[i](xp, tangent, *kept, *params)
                 if passed is ABSENT:
                     continue
                 if masked and parent[0] in masked and passed is not ZERO:
@@ -90,3 +92,9 @@ def forward(
                 if type(parent) is tuple and last_use[parent[0]] == index and parent[0] not in wanted:
                     tangents.pop(parent[0], None)
     return {index: tangents[index] for index in wanted if index in tangents}
+
+
+def _zero_outputs(reach: Sequence[int], i: int) -> Any:
+    """Return zero tangents for the outputs of an operation with bodies that its input i reaches."""
+    reached = Slots({number: ZERO for number, bits in enumerate(reach) if bits >> i & 1})
+    return reached if reached else ABSENT

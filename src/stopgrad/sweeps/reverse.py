@@ -77,7 +77,7 @@ def reverse(
             if stops and index in stops:
                 continue
             if cotangent is ZERO:
-                for parent in parents:
+                for parent in _reached_by_zero(node):
                     if type(parent) is tuple and parent[0] in live:
                         cotangents.setdefault(parent[0], ZERO)
                 continue
@@ -127,6 +127,15 @@ def reverse(
                     passed = add(cotangents[parent_index], passed)
                 cotangents[parent_index] = passed
     return results
+
+
+def _reached_by_zero(node: Node) -> Iterable[Any]:
+    """Return the nodes a zero cotangent goes to; from a loop or branch those that its bodies let reach."""
+    if node[OPERATION] is not PROJECT or node[PARENTS][0][OPERATION].reach is None:
+        return node[PARENTS]
+    base = node[PARENTS][0]
+    bits = base[OPERATION].reach(*base[PARAMS])[node[PARAMS][0]]
+    return [parent for i, parent in enumerate(base[PARENTS]) if bits >> i & 1]
 
 
 class Selections:

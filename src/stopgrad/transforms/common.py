@@ -18,7 +18,7 @@ from stopgrad.core.pytree import TreeDef, flatten, map_leaves, paths, unflatten
 from stopgrad.core.record import INDEX, Node, leaf
 from stopgrad.core.state import NO_SWITCHES, state
 from stopgrad.core.tensor import Tensor
-from stopgrad.primitives.inputs import to_tensor
+from stopgrad.primitives.inputs import taken_in, to_tensor
 
 Unconnected = Literal["zero", "none", "error"]
 StopNames = str | Iterable[str] | Mapping[str, bool] | None
@@ -104,7 +104,7 @@ class Leaves:
 
     def _entry(self, given: Any, where: str, name: str, alone: bool) -> Any:
         try:
-            tensor = to_tensor(given, f"{where}: {name}")
+            tensor = taken_in(given, f"{where}: {name}")
         except ArgumentTypeError:
             if alone:
                 raise

@@ -19,7 +19,7 @@ from stopgrad.core.pytree import flatten, unflatten
 from stopgrad.core.record import INDEX, Node, leaf
 from stopgrad.core.state import Level, next_index, state
 from stopgrad.core.tensor import Tensor
-from stopgrad.primitives.inputs import to_tensor
+from stopgrad.primitives.inputs import taken_in, to_tensor
 from stopgrad.sweeps.path import find_path
 from stopgrad.sweeps.reverse import reverse
 from stopgrad.transforms.common import StopNames, Unconnected, check_unconnected, switches_of
@@ -177,7 +177,7 @@ class GradientTape:
         if is_variable(one):
             self._watched[id(one)] = (one, one.leaf_node)
             return one
-        tensor = to_tensor(one, "GradientTape.watch")
+        tensor = taken_in(one, "GradientTape.watch")
         if not carries_derivative(tensor.dtype):
             raise DTypeError(f"GradientTape.watch: {tensor.dtype} has no derivative; cast the tensor to a float first")
         value, node = tensor.value, tensor.node
