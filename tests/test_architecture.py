@@ -110,6 +110,14 @@ def test_every_file_belongs_to_a_layer() -> None:
     assert {home(name) for name in MODULES} <= {*RANK, "__init__", "__main__"}
 
 
+def test_the_picture_in_the_documentation_shows_the_layers() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    picture = text.partition("```text\n")[2].partition("```")[0]
+    shown = {word: rank for rank, line in enumerate(picture.splitlines()[::-1]) for word in line[:40].split()}
+    present = [tuple(one for one in layers if one in {home(name) for name in MODULES}) for layers in LAYERS]
+    assert shown == {layer: rank for rank, layers in enumerate(filter(None, present)) for layer in layers}
+
+
 def test_imports_run_downwards_and_stand_on_top() -> None:
     found = [one for name, tree in TREES.items() if name != "__main__.py" for one in violations(name, tree)]
     assert not found, "\n".join(found)

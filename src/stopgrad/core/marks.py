@@ -88,7 +88,12 @@ def mark_here(kind: str, name: str | None = None) -> Mark:
     """Return a mark for a gate of this kind at the line of the user's code that called us."""
     if name is not None and not isinstance(name, str):
         raise ArgumentTypeError(f"{kind}: name must be a string, got {name!r:.60}")
-    file, line = calling_line()
+    return _mark_at(kind, name, *calling_line())
+
+
+# A gate passed again and again would make and free its mark each time, the dearest part of passing it.
+@functools.lru_cache(maxsize=1024)
+def _mark_at(kind: str, name: str | None, file: str, line: int) -> Mark:
     return mark_of(frozenset((Origin(kind, name, file, line),)))
 
 

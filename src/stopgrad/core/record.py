@@ -63,8 +63,8 @@ def bind1(operation: Operation, x: Any, params: tuple[Any, ...] = ()) -> Tensor:
     except Exception as error:
         raise explain(operation, (value,), error) from error
     node = x.node
-    if node is None and state.block is None:
-        return Tensor(out)
+    if type(node) is not tuple and state.block is None:
+        return Tensor(out, node)
     if type(node) is not tuple or state.recording is not True or not operation.differentiable:
         return _unusual(operation, out, (node,), (x,), params)
     keep_input, keep_output = operation.keeps[1]
@@ -106,8 +106,8 @@ def bind2(operation: Operation, a: Any, b: Any, params: tuple[Any, ...] = ()) ->
         live = 3 if type(node_b) is tuple else 1
     elif type(node_b) is tuple:
         live = 2
-    elif node_a is None and node_b is None and state.block is None:
-        return Tensor(out)
+    elif state.block is None:
+        return Tensor(out, node_a if node_b is None else merge(node_a, node_b))
     else:
         return constant(operation, out, (node_a, node_b))
     if state.recording is not True or not operation.differentiable:
