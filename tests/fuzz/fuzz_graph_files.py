@@ -49,7 +49,14 @@ def try_file(data: bytes) -> None:
     path.write_bytes(data if data.startswith(b"\x93") else put_together(*split(data)))
     try:
         graph = sg.graph.load(path)
-    except (sg.errors.GraphFileError, sg.errors.ArgumentError):
+    except sg.errors.ArgumentError:
+        return
+    except sg.errors.GraphFileError as error:
+        cause = error.__cause__
+        while cause is not None:
+            if not isinstance(cause, sg.errors.GraphFileError):
+                raise cause  # noqa: B904 - nothing had foreseen it
+            cause = cause.__cause__
         return
     graph.save(again)
     kept = again.read_bytes()
