@@ -1,8 +1,8 @@
 """A fuzzer of graph files: `python -m tests.fuzz.fuzz_graph_files [libFuzzer's options]`; needs `pip install atheris`.
 
 What it makes up is the contents of a file, with a head put before it that fits, so that it gets beyond the checksum.
-Loading has to succeed, and then saving and loading again to give the same, or to raise `GraphFileError`. libFuzzer itself
-watches time and memory. Try `-timeout=10 -rss_limit_mb=2048 -max_len=20000`.
+Loading has to succeed, and then saving and loading again to give the same, or to raise `GraphFileError`. libFuzzer
+itself watches time and memory. Try `-timeout=10 -rss_limit_mb=2048 -max_len=20000`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Graph files: everything comes back bit for bit, the same graph gives the same bytes, and what is no data is refused."""
+"""Graph files: everything comes back bit for bit, the same graph gives the same bytes, what is no data is refused."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_what_is_loaded_can_be_differentiated(transform: Callable[..., Any], tmp
 
 
 def test_gates_stay(tmp_path: Path) -> None:
-    """x·stop(x) at 3 has the derivative 3; an open gate can be closed by name; a mask and a factor stay what they are."""
+    """x·stop(x) at 3 has the derivative 3; an open gate can be closed by name; masks and factors stay as they are."""
 
     def f(x: Any) -> Any:
         y = sg.stop_gradient(x, name="later", open=True) + sg.stop_gradient(x, where=x > 2.0)
@@ -182,7 +182,7 @@ def test_named_tuples_need_their_class(tmp_path: Path) -> None:
 
     Other.__name__ = "Pair"
     sg.trace(lambda pair: pair.first)(Pair(1.0, 2.0)).save(tmp_path / "graph")
-    with pytest.raises(GraphFileError, match="'Pair' with the fields.*types="):
+    with pytest.raises(GraphFileError, match=r"'Pair' with the fields.*types="):
         sg.graph.load_traced(tmp_path / "graph")
     with pytest.raises(GraphFileError, match="has the fields"):
         sg.graph.load_traced(tmp_path / "graph", types=[Other])

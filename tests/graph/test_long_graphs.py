@@ -19,7 +19,7 @@ def chain(length: int) -> Callable[[Any], Any]:
     def f(x: Any) -> Any:
         y = x
         for _ in range(length // 4):
-            y = sg.sin(y) * x + 0.5
+            y = sg.sin(y) * 0.5 + x
             y = y - sg.stop_gradient(x)
         return y
 
@@ -71,10 +71,10 @@ def test_nothing_recurses_along_a_long_graph(tmp_path: Path) -> None:
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(400)
     try:
-        loaded = round_trip(100_000, tmp_path / "graph")
+        loaded = round_trip(40_000, tmp_path / "graph")
     finally:
         sys.setrecursionlimit(before)
-    assert len(loaded) > 250_000
+    assert len(loaded) > 100_000
 
 
 def test_one_operation_of_many_inputs_is_one_step(tmp_path: Path) -> None:
