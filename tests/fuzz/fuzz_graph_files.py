@@ -1,8 +1,8 @@
 """A fuzzer of graph files: `python -m tests.fuzz.fuzz_graph_files [libFuzzer's options]`; needs `pip install atheris`.
 
 What it makes up is the contents of a file, with a head put before it that fits, so that it gets beyond the checksum.
-Loading has to succeed, and then saving and loading again to give the same, or to raise `GraphFileError`. libFuzzer itself
-watches time and memory. Try `-timeout=10 -rss_limit_mb=2048 -max_len=20000`.
+Loading has to succeed, and then saving and loading again to give the same, or to raise `GraphFileError`. libFuzzer
+itself watches time and memory. Try `-timeout=10 -rss_limit_mb=2048 -max_len=20000`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,14 @@ def try_file(data: bytes) -> None:
     path.write_bytes(data if data.startswith(b"\x93") else put_together(*split(data)))
     try:
         graph = sg.graph.load(path)
-    except (sg.errors.GraphFileError, sg.errors.ArgumentError):
+    except sg.errors.ArgumentError:
+        return
+    except sg.errors.GraphFileError as error:
+        cause = error.__cause__
+        while cause is not None:
+            if not isinstance(cause, sg.errors.GraphFileError):
+                raise cause  # noqa: B904 - nothing had foreseen it
+            cause = cause.__cause__
         return
     graph.save(again)
     kept = again.read_bytes()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stopgrad.core.errors import ArgumentTypeError
-from stopgrad.core.pytree import TreeDef, flatten
+from stopgrad.core.pytree import TreeDef, flatten, unflatten
 from stopgrad.graph.file_values import MAX_DEPTH, integer, listed, refuse, shown, text
 from stopgrad.primitives.decompositions import EighResult, QRResult, SVDResult
 from stopgrad.primitives.determinants import SlogdetResult
@@ -37,10 +37,11 @@ def tree_to_json(tree: TreeDef, depth: int = 0) -> Any:
     if kind in (tuple, list):
         return [kind.__name__, *children]
     if kind in (dict, OrderedDict):
-        keys = tree.entries()
+        by_key = dict(zip(tree.entries(), children, strict=True))
+        keys = list(unflatten(tree, [None] * tree.num_leaves))  # in the order they were put in, unlike entries
         if any(type(key) not in _KEYS or (type(key) is int and abs(key) >= 1 << 53) for key in keys):
             raise ArgumentTypeError("a graph file holds dicts whose keys are strings, small integers and booleans only")
-        return ["dict" if kind is dict else "ordered", keys, *children]
+        return ["dict" if kind is dict else "ordered", keys, *[by_key[key] for key in keys]]
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return ["named", kind.__name__, list(kind._fields), *children]
     raise ArgumentTypeError(

@@ -186,8 +186,12 @@ class _Reader:
                 records -= len(line)
                 self._record(_parsed(line))
                 number += 1
+        except ArgumentError:  # about variables the caller gave
+            raise
         except GraphFileError as error:
             raise GraphFileError(f"record {number}: {error}") from error
+        except Exception as error:  # nothing is known to come here; if it does, it is the file's fault all the same
+            raise GraphFileError(f"record {number}: {type(error).__name__}: {shown(str(error))}") from error
         if self._array_offset != len(self._array_bytes):
             refuse("there are more bytes of arrays than the records tell of")
 
