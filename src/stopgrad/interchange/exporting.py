@@ -16,7 +16,7 @@ import numpy as np
 from stopgrad.core.arrays import Shape, Spec
 from stopgrad.core.errors import InterchangeError, StopgradError
 from stopgrad.core.graph import CONSTANT, PLACEHOLDER, VARIABLE, GraphOperation, Output
-from stopgrad.graph.run import needed
+from stopgrad.core.order import needed
 from stopgrad.graph.tracing import Traced
 from stopgrad.primitives.geometry import Geometry
 
@@ -35,9 +35,8 @@ class Value(NamedTuple):
 
 
 Axes = tuple[int, ...]
-_BOOLEAN = frozenset(
+_BOOLEAN = frozenset(f"logical_{name}" for name in ("and", "or", "xor", "not")).union(
     ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit")
-    + ("logical_and", "logical_or", "logical_xor", "logical_not")
 )
 _ON_BOOLEANS = {
     "add": "logical_or",
