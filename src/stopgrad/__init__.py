@@ -50,7 +50,7 @@ from stopgrad.transforms import (
 )
 
 if TYPE_CHECKING:
-    from stopgrad import check, graph, linalg, nn, numpy, random, special, tf, train
+    from stopgrad import check, graph, interchange, linalg, nn, numpy, random, special, tf, train
     from stopgrad.control import associative_scan, checkpoint, cond, fori_loop, remat, scan, switch, vmap, while_loop
     from stopgrad.graph import trace
     from stopgrad.train import Variable
@@ -78,6 +78,7 @@ _OWN = [
     "graph",
     "hessian",
     "hvp",
+    "interchange",
     "jacobian",
     "jvp",
     "linalg",
@@ -105,7 +106,7 @@ _OWN = [
 __all__ = [*_OWN, *primitives.__all__]  # noqa: PLE0604
 
 # Loaded when first asked for, so that `import stopgrad` stays light.
-_SUBMODULES = frozenset(("check", "graph", "linalg", "nn", "numpy", "random", "special", "tf", "train"))
+_SUBMODULES = frozenset(("check", "graph", "interchange", "linalg", "nn", "numpy", "random", "special", "tf", "train"))
 
 _CONTROL = ("associative_scan", "checkpoint", "cond", "fori_loop", "remat", "scan", "switch", "vmap", "while_loop")
 _LAZY = {"Variable": "stopgrad.train", "trace": "stopgrad.graph", **dict.fromkeys(_CONTROL, "stopgrad.control")}

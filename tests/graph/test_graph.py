@@ -150,3 +150,10 @@ def test_derivatives_are_taken_through_what_was_traced(f):
     assert_allclose(sg.hessian(traced)(POINT), sg.hessian(f)(POINT), rtol=1e-12, atol=1e-12)
     assert_allclose(sg.jvp(traced, (POINT,), (POINT,))[1], sg.jvp(f, (POINT,), (POINT,))[1], rtol=1e-13)
     assert_allclose(sg.trace(lambda x: traced(x) * 2)(POINT)(POINT), f(sg.tensor(POINT)) * 2, rtol=1e-13)
+
+
+def test_stops_of_what_was_traced_keep_their_names():
+    traced = sg.trace(lambda x: x * sg.stop_gradient(x, name="target"))(3.0)
+    assert float(sg.grad(traced, stop={"target": False})(3.0)) == 6.0
+    with pytest.raises(sg.errors.UnconnectedError, match="target"):
+        sg.grad(sg.trace(lambda x: sg.stop_gradient(x, name="target"))(3.0), unconnected="error")(3.0)

@@ -1,6 +1,8 @@
 """Makes data/*.pb, graphs as TensorFlow writes them, with data/*.npz, what TensorFlow computes from them.
 
-Needs TensorFlow (made with tensorflow-cpu 2.21), so it is not part of the tests: python tests/interchange/make_graphdefs.py
+Needs TensorFlow (made with tensorflow-cpu 2.21), so it is no part of the tests:
+
+    python tests/interchange/make_graphdefs.py
 
 Each .npz has in0, in1, … for the graph's inputs in order, out0, … for its outputs, and grad0, … for the gradients of
 the sum of all outputs for the inputs (left out where there is none).
@@ -31,9 +33,7 @@ def save(name, build, *values, dtype=None):
     """Write the graph that `build(*placeholders)` makes; its outputs are named out0, out1, …"""
     graph = tf.Graph()
     with graph.as_default():
-        inputs = [
-            v1.placeholder(one.dtype, one.shape, name=f"in{i}") for i, one in enumerate(map(np.asarray, values))
-        ]
+        inputs = [v1.placeholder(one.dtype, one.shape, name=f"in{i}") for i, one in enumerate(map(np.asarray, values))]
         made = build(*inputs)
         outputs = [
             tf.identity(one, name=f"out{i}") for i, one in enumerate(made if isinstance(made, tuple) else (made,))
@@ -138,7 +138,9 @@ def main():
         y = tf.stop_gradient(tf.tanh(x), name="cut") * x
         builder = v1.saved_model.Builder(str(DATA / "saved_model"))
         signature = v1.saved_model.predict_signature_def({"features": x}, {"score": y})
-        builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature}, strip_default_attrs=True)
+        builder.add_meta_graph_and_variables(
+            session, ["serve"], {"serving_default": signature}, strip_default_attrs=True
+        )
         builder.save()
     shutil.rmtree(DATA / "saved_model" / "variables", ignore_errors=True)
 

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from stopgrad.core.arrays import PYTHON_SCALARS, spec_of
+from stopgrad.core.builtin import STOP
 from stopgrad.core.errors import ArgumentError, DTypeError, ShapeError
 from stopgrad.core.graph import CONSTANT, PLACEHOLDER, VARIABLE, Output
 from stopgrad.core.order import needed
 from stopgrad.core.record import bind, bind_many
 from stopgrad.core.tensor import Tensor
+from stopgrad.gates.stop import stop_gradient
 from stopgrad.graph.plan import Plan
 
 
@@ -38,7 +40,9 @@ def replay(outputs: Sequence[Any], feed: Mapping[Output, Tensor]) -> list[Any]:
             values[added.outputs[0]] = added.params[0].variable.__tensor__()
         else:
             inputs = [values[one] if type(one) is Output else one for one in added.inputs]
-            if added.single:
+            if added.operation is STOP:
+                values[added.outputs[0]] = stop_gradient(inputs[0], name=added.params[0])
+            elif added.single:
                 values[added.outputs[0]] = bind(added.operation, inputs, added.params)
             else:
                 values.update(zip(added.outputs, bind_many(added.operation, inputs, added.params), strict=True))

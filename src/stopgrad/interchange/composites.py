@@ -74,9 +74,7 @@ def _isfinite(e: Exporter, x: Value) -> Value:
 
 
 COMPOSITES: dict[str, Callable[..., Value]] = {
-    "cbrt": lambda e, x: e.do(
-        "multiply", e.do("sign", x), e.do("power", e.do("absolute", x), e.number(x, 1 / 3))
-    ),
+    "cbrt": lambda e, x: e.do("multiply", e.do("sign", x), e.do("power", e.do("absolute", x), e.number(x, 1 / 3))),
     "clip": lambda e, x, low, high: e.do("minimum", e.do("maximum", x, low), high),
     "clip_high": lambda e, x, high: e.do("minimum", x, high),
     "clip_low": lambda e, x, low: e.do("maximum", x, low),

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from stopgrad.core.arrays import PYTHON_SCALARS, Shape, Spec
+from stopgrad.core.arrays import Shape, Spec
 from stopgrad.core.errors import InterchangeError, StopgradError
 from stopgrad.core.graph import CONSTANT, PLACEHOLDER, VARIABLE, GraphOperation, Output
-from stopgrad.graph.run import needed
+from stopgrad.core.order import needed
 from stopgrad.graph.tracing import Traced
 from stopgrad.primitives.geometry import Geometry
 
@@ -35,9 +35,8 @@ class Value(NamedTuple):
 
 
 Axes = tuple[int, ...]
-_BOOLEAN = frozenset(
-    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isnan isinf "
-    "isfinite signbit".split()
+_BOOLEAN = frozenset(f"logical_{name}" for name in ("and", "or", "xor", "not")).union(
+    ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit")
 )
 _ON_BOOLEANS = {
     "add": "logical_or",
@@ -61,7 +60,7 @@ class Exporter(ABC):
         lowering: how every other operation is written: called with the exporter and the operation.
     """
 
-    elementwise: Mapping[str, str] = {}
+    elementwise: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
         self,
@@ -120,7 +119,9 @@ class Exporter(ABC):
         except InterchangeError as error:
             raise InterchangeError(f"{self.what}: {operation.name!r} ({operation.type}): {error}") from error
         except (StopgradError, ValueError, TypeError, KeyError) as error:
-            raise InterchangeError(f"{self.what}: {operation.name!r} ({operation.type}) as used here: {error}") from error
+            raise InterchangeError(
+                f"{self.what}: {operation.name!r} ({operation.type}) as used here: {error}"
+            ) from error
         out = operation.outputs[0]
         value = self.cast(value, out.dtype)
         self.values[out] = self.renamed(value, self.unique(operation.name)) if value.name == self.last else value
@@ -148,7 +149,7 @@ class Exporter(ABC):
     def do(self, kind: str, *values: Value) -> Value:
         """Write an elementwise operation, on values of one dtype."""
         dtype = values[-1].dtype
-        if dtype == bool and kind in _ON_BOOLEANS:
+        if dtype.kind == "b" and kind in _ON_BOOLEANS:
             kind = _ON_BOOLEANS[kind]
         if kind not in self.elementwise:
             return self._composites[kind](self, *values)

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import Shape, Spec
+import stopgrad.primitives as p
+from stopgrad.core.arrays import Shape, Spec, carries_derivative
 from stopgrad.core.builtin import STOP
 from stopgrad.core.errors import InterchangeError
 from stopgrad.core.graph import CONSTANT, PLACEHOLDER, ArrayParam, Output
@@ -52,6 +53,50 @@ def checked_shape(sizes: Iterable[Any]) -> Shape:
     if any(size < 0 for size in shape) or prod(shape) > MOST_ENTRIES or len(shape) > 32:
         raise InterchangeError(f"the shape {shape} makes no sense")
     return shape
+
+
+def completed_spec(
+    name: str, dtype: Any, known: Sequence[int | None] | None, given: Any, fail: Callable[[str], InterchangeError]
+) -> Spec:
+    """Return the spec of an input: what the file says of its dtype and sizes, completed by a spec or shape given."""
+    said = "unknown" if known is None else f"({', '.join('?' if n is None else str(n) for n in known)})"
+    asks = f"give it: inputs={{{name!r}: Spec(shape, dtype)}}"
+    if dtype is not None and hasattr(given, "dtype") and np.dtype(given.dtype) != dtype:
+        raise fail(f"input {name!r} has dtype {dtype}, not {np.dtype(given.dtype)}")
+    dtype = dtype if dtype is not None else getattr(given, "dtype", None)
+    if dtype is None:
+        raise fail(f"the dtype of input {name!r} is unknown; {asks}")
+    if given is not None:
+        shape = tuple(int(n) for n in getattr(given, "shape", given))
+        fits = known is None or (
+            len(shape) == len(known) and all(b is None or a == b for a, b in zip(shape, known, strict=True))
+        )
+        if not fits:
+            raise fail(f"input {name!r} has shape {said}, which {shape} does not fit")
+        return Spec(shape, np.dtype(dtype))
+    sizes = [n for n in known or () if n is not None]
+    if known is None or len(sizes) != len(known):
+        raise fail(f"the shape of input {name!r} is {said}; {asks}")
+    return Spec(tuple(sizes), np.dtype(dtype))
+
+
+def of_one(function: Callable[..., Tensor]) -> Handler:
+    """Return the handler of a function of one input."""
+    return lambda node: function(node[0])
+
+
+def of_two(function: Callable[..., Tensor]) -> Handler:
+    """Return the handler of a function of two inputs."""
+    return lambda node: function(node[0], node[1])
+
+
+def quotient(a: Tensor, b: Tensor) -> Tensor:
+    """Return a / b, for integers rounded towards zero as in C."""
+    if carries_derivative(a.dtype):
+        return p.divide(a, b)
+    floor = p.floor_divide(a, b)
+    inexact = p.not_equal(p.multiply(floor, b), a)
+    return p.add(floor, p.astype(p.logical_and(p.less(floor, 0), inexact), floor.dtype))
 
 
 class Node:

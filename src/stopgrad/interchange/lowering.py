@@ -35,7 +35,7 @@ def _reduced(kind: str) -> Lowering:
 
 
 def _truth(e: Exporter, x: Value) -> Value:
-    return x if x.dtype == bool else e.do("not_equal", x, e.number(x, 0))
+    return x if x.dtype.kind == "b" else e.do("not_equal", x, e.number(x, 0))
 
 
 def _counted(e: Exporter, op: GraphOperation) -> Value:
@@ -192,9 +192,7 @@ def _indices(e: Exporter, one: Any, size: int, mode: str = "raise") -> Value:
         return e.do("minimum", e.do("maximum", indices, e.number(indices, 0)), e.number(indices, size - 1))
     if mode == "wrap":
         return e.do("remainder", indices, e.number(indices, size))
-    return e.where(
-        e.do("less", indices, e.number(indices, 0)), e.do("add", indices, e.number(indices, size)), indices
-    )
+    return e.where(e.do("less", indices, e.number(indices, 0)), e.do("add", indices, e.number(indices, size)), indices)
 
 
 def _take(e: Exporter, op: GraphOperation) -> Value:
@@ -269,6 +267,12 @@ def _stop_where(e: Exporter, op: GraphOperation) -> Value:
     return e.where(e.broadcast(mask, x.shape), e.gate("stop_gradient", x, None), x)
 
 
+def _convolved(e: Exporter, op: GraphOperation) -> Value:
+    x, filters = e.promoted(op)
+    write = e.conv if op.type == "conv" else e.conv_input
+    return write(x, filters, op.params[0], op.outputs[0].spec)
+
+
 def _rounded(e: Exporter, op: GraphOperation) -> Value:
     (x,) = e.inputs(op)
     factor = e.number(x, 10.0 ** op.params[0])
@@ -298,8 +302,8 @@ LOWERING: dict[str, Lowering] = {
     "broadcast_to": lambda e, op: e.broadcast(e.inputs(op)[0], op.params[0]),
     "concat": lambda e, op: e.concat(e.promoted(op), op.params[0]),
     "contract": _contract,
-    "conv": lambda e, op: e.conv(*e.promoted(op), op.params[0], op.outputs[0].spec),
-    "conv_input": lambda e, op: e.conv_input(*e.promoted(op), op.params[0], op.outputs[0].spec),
+    "conv": _convolved,
+    "conv_input": _convolved,
     "count_nonzero": _counted,
     "cumulative_prod": _cumulative("prod"),
     "cumulative_sum": _cumulative("sum"),

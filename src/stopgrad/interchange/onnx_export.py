@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def to_onnx(traced: Traced) -> bytes:
 class _OnnxExporter(Exporter):
     """Writes nodes of an ONNX graph."""
 
-    elementwise = {
+    elementwise: ClassVar[Mapping[str, str]] = {
         "absolute": "Abs",
         "add": "Add",
         "arccos": "Acos",
@@ -165,7 +165,9 @@ class _OnnxExporter(Exporter):
     def constant(self, array: np.ndarray, name: str = "constant") -> Value:
         self._type(array.dtype)
         made = Value(self.inner(name), array.shape, array.dtype)
-        self._initializers.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), made.name))
+        self._initializers.append(
+            self._onnx.numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), made.name)
+        )
         return made
 
     def _integers(self, numbers: Any) -> Value:

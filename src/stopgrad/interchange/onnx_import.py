@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from stopgrad.core.lazy import onnx, protobuf
 from stopgrad.core.tensor import Tensor
 from stopgrad.gates import prevent_gradient
 from stopgrad.graph.tracing import Traced
-from stopgrad.interchange.importing import Importer, Node, in_order, read_bytes
+from stopgrad.interchange.importing import Importer, Node, completed_spec, in_order, read_bytes
 from stopgrad.interchange.onnx_export import NOTE
 from stopgrad.interchange.onnx_nodes import HANDLERS
 
@@ -119,6 +119,8 @@ def _parsed(data_or_path: Any) -> Any:
         model = library.ModelProto.FromString(data)
     except parts.message.DecodeError as error:
         raise _error(f"this is no ONNX model, or a damaged one: {error}") from error
+    if not all(isinstance(text, str) for text in _texts(model)):  # this message type does not check when it reads
+        raise _error("this is no ONNX model, or a damaged one: a name is not valid UTF-8")
     versions = [one.version for one in model.opset_import if one.domain in ("", "ai.onnx")]
     if len(versions) != 1 or versions[0] not in OPSETS:
         raise _error(
@@ -126,6 +128,17 @@ def _parsed(data_or_path: Any) -> Any:
             "onnx.version_converter"
         )
     return model
+
+
+def _texts(model: Any) -> Iterator[Any]:
+    graph = model.graph
+    yield from (one.domain for one in model.opset_import)
+    yield from (one.name for one in (*graph.input, *graph.output, *graph.initializer))
+    for node in graph.node:
+        yield from (node.name, node.doc_string, node.op_type, node.domain, *node.input, *node.output)
+        yield from (one.name for one in node.attribute)
+        for note in node.metadata_props:
+            yield from (note.key, note.value)
 
 
 def _constants(graph: Any) -> dict[str, Any]:
@@ -182,21 +195,7 @@ def _spec(one: Any, given: Any) -> Spec:
     if dtype.kind not in "biufcV":
         raise _error(f"input {one.name!r} is of dtype {dtype}")
     sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
-    known = kind.HasField("shape")
-    if given is None:
-        if not known or None in sizes:
-            said = [dim.dim_param or (dim.dim_value if dim.HasField("dim_value") else "?") for dim in kind.shape.dim]
-            raise _error(
-                f"the shape of input {one.name!r} is {tuple(said) if known else 'unknown'}; give it: "
-                f"inputs={{{one.name!r}: Spec(shape, dtype)}}"
-            )
-        return Spec(tuple(sizes), dtype)
-    if hasattr(given, "dtype") and np.dtype(given.dtype) != dtype:
-        raise _error(f"input {one.name!r} has dtype {dtype}, not {np.dtype(given.dtype)}")
-    shape = tuple(getattr(given, "shape", given))
-    if known and (len(shape) != len(sizes) or any(b not in (None, a) for a, b in zip(shape, sizes, strict=True))):
-        raise _error(f"input {one.name!r} has shape {tuple(sizes)}, which {shape} does not fit")
-    return Spec(shape, dtype)
+    return completed_spec(one.name, dtype, sizes if kind.HasField("shape") else None, given, _error)
 
 
 def _attributes(node: Any) -> dict[str, Any]:

@@ -86,7 +86,9 @@ def _conv_transposed(node: Node) -> Tensor:
         for size, stride, reach, more in zip(x.shape[1:-1], windows.strides, windows.reach, extra, strict=True)
     )
     # Without padding, of which then so much is cut off.
-    found = p.conv_transpose(x, filters, (x.shape[0], *full, kernel.shape[1]), windows.strides, "VALID", windows.dilations)
+    found = p.conv_transpose(
+        x, filters, (x.shape[0], *full, kernel.shape[1]), windows.strides, "VALID", windows.dilations
+    )
     inside = (slice(before, size - after) for size, (before, after) in zip(full, windows.pads, strict=True))
     return _second(_with_bias(node, p.getitem(found, (slice(None), *inside))))
 

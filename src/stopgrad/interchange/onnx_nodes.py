@@ -10,11 +10,19 @@ from typing import Any
 import numpy as np
 
 import stopgrad.primitives as p
-from stopgrad.core.arrays import carries_derivative
 from stopgrad.core.errors import InterchangeError
 from stopgrad.core.lazy import onnx
 from stopgrad.core.tensor import Tensor
-from stopgrad.interchange.importing import MOST_PARTS, MOST_STATIC, Handler, Node, checked_shape
+from stopgrad.interchange.importing import (
+    MOST_PARTS,
+    MOST_STATIC,
+    Handler,
+    Node,
+    checked_shape,
+    of_one,
+    of_two,
+    quotient,
+)
 from stopgrad.interchange.onnx_layers import LAYERS
 
 _UNARY: dict[str, Callable[..., Tensor]] = {
@@ -70,14 +78,6 @@ _BINARY: dict[str, Callable[..., Tensor]] = {
     "Sub": p.subtract,
     "Xor": p.logical_xor,
 }
-
-
-def _divided(node: Node) -> Tensor:
-    if carries_derivative(node[0].dtype):
-        return p.divide(node[0], node[1])
-    floor = p.floor_divide(node[0], node[1])  # integers are rounded towards zero
-    inexact = p.not_equal(p.multiply(floor, node[1]), node[0])
-    return p.add(floor, p.astype(p.logical_and(p.less(floor, 0), inexact), floor.dtype))
 
 
 def _all_of(function: Callable[..., Tensor]) -> Handler:
@@ -319,8 +319,8 @@ def _prelu(node: Node) -> Tensor:
 
 
 HANDLERS: dict[str, Handler] = {
-    **{op: (lambda node, f=function: f(node[0])) for op, function in _UNARY.items()},
-    **{op: (lambda node, f=function: f(node[0], node[1])) for op, function in _BINARY.items()},
+    **{op: of_one(function) for op, function in _UNARY.items()},
+    **{op: of_two(function) for op, function in _BINARY.items()},
     **LAYERS,
     "ArgMax": _arg(p.argmax),
     "ArgMin": _arg(p.argmin),
@@ -333,7 +333,7 @@ HANDLERS: dict[str, Handler] = {
     "Constant": _constant,
     "ConstantOfShape": _filled,
     "CumSum": _cumulated,
-    "Div": _divided,
+    "Div": of_two(quotient),
     "Einsum": lambda node: p.einsum(node.attribute("equation").decode(), *node.inputs),
     "Elu": lambda node: p.elu(node[0], float(node.attribute("alpha", 1.0))),
     "Expand": _expanded,

@@ -79,7 +79,7 @@ def array_of(tensor: Any) -> np.ndarray:
     if content:
         if len(content) != count * dtype.itemsize:
             raise InterchangeError(
-                f"a constant of shape {shape} and dtype {dtype} needs {count * dtype.itemsize} bytes, has {len(content)}"
+                f"a constant {dtype}{shape} needs {count * dtype.itemsize} bytes, has {len(content)}"
             )
         return np.frombuffer(content, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
     values = _listed(tensor, dtype)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,7 +54,7 @@ _REDUCTIONS = {"sum": "Sum", "mean": "Mean", "max": "Max", "min": "Min", "prod":
 class _GraphDefExporter(Exporter):
     """Writes nodes of a GraphDef."""
 
-    elementwise = {
+    elementwise: ClassVar[Mapping[str, str]] = {
         "absolute": "Abs",
         "add": "AddV2",
         "arccos": "Acos",
@@ -217,9 +217,7 @@ class _GraphDefExporter(Exporter):
     def arg(self, kind: str, x: Value, axis: int) -> Value:
         shape = x.shape[:axis] + x.shape[axis + 1 :]
         op = {"argmax": "ArgMax", "argmin": "ArgMin"}[kind]
-        return self.node(
-            op, [x, self._integers(axis)], Spec(shape, np.dtype(np.int64)), output_type=np.dtype(np.int64)
-        )
+        return self.node(op, [x, self._integers(axis)], Spec(shape, np.dtype(np.int64)), output_type=np.dtype(np.int64))
 
     def matmul(self, a: Value, b: Value) -> Value:
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -273,7 +271,7 @@ class _GraphDefExporter(Exporter):
 
     def conv(self, x: Value, filters: Value, geometry: Geometry, spec: Spec) -> Value:
         kind, x = self._bordered(x, geometry)
-        *window, channels, features = filters.shape
+        *window, _, features = filters.shape
         attributes = {"padding": kind, "strides": _around(geometry.strides), "dilations": _around(geometry.dilations)}
         if len(window) == 1:  # TensorFlow has no convolution over one axis
             x, filters = self.reshape(x, _flat(x.shape)), self.reshape(filters, (1, *filters.shape))

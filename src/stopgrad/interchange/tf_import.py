@@ -6,14 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from stopgrad.core.arrays import Spec
 from stopgrad.core.errors import InterchangeError
 from stopgrad.core.lazy import protobuf
 from stopgrad.core.tensor import Tensor
 from stopgrad.graph.tracing import Traced
-from stopgrad.interchange.importing import Importer, Node, in_order, read_bytes
+from stopgrad.interchange.importing import Importer, Node, completed_spec, in_order, read_bytes
 from stopgrad.interchange.protos import message_classes
 from stopgrad.interchange.tensor_protos import array_of, dtype_of, known_shape
 from stopgrad.interchange.tf_nodes import HANDLERS
@@ -29,8 +27,8 @@ def from_graphdef(
 ) -> Traced:
     """Read a TensorFlow graph: a GraphDef, or a SavedModel whose variables have been frozen into constants.
 
-    TensorFlow is not needed, only protobuf (`pip install stopgrad[interchange]`). A StopGradient comes back as a stop of
-    the node's name, a PreventGradient as `prevent_gradient`, an Identity as nothing.
+    TensorFlow is not needed, only protobuf (`pip install stopgrad[interchange]`). A StopGradient comes back as a stop
+    of the node's name, a PreventGradient as `prevent_gradient`, an Identity as nothing.
 
     Args:
         data_or_path: the serialised message as bytes; or the path of a file that holds it (`.pbtxt` for the text form),
@@ -91,14 +89,14 @@ def from_graphdef(
         values[_Ref(name, 0)] = importer.placeholder(name, _spec(nodes[name], _Ref(name, 0), None))
     used: dict[str, int] = {}
     for one in wanted + [_reference(text, nodes) for name in needed for text in nodes[name].input if text[:1] != "^"]:
-        used[one.node] = max(used.get(one.node, 0), one.index + 1)
+        used[one.node] = max(used.get(one.node, 0), one.port + 1)
     for name in needed:
         if nodes[name].op not in _PLACEHOLDERS:
             _read(importer, nodes, name, values, used.get(name, 1))
     found = []
     for one in wanted:
         if one not in values:
-            raise _error(f"node {one.node!r} has no output {one.index}")
+            raise _error(f"node {one.node!r} has no output {one.port}")
         found.append(values[one])
     return importer.finish([*wanted_inputs, *order], found, "graphdef")
 
@@ -107,7 +105,7 @@ class _Ref(NamedTuple):
     """An output of a node."""
 
     node: str
-    index: int
+    port: int
 
 
 def _error(text: str) -> InterchangeError:
@@ -196,26 +194,10 @@ def _spec(node: Any, reference: _Ref, given: Any) -> Spec:
     key = next((one for one in ("dtype", "T") if one in node.attr), None)
     dtype = None if key is None or not node.attr[key].type else dtype_of(node.attr[key].type)
     shape = known_shape(node.attr["shape"].shape) if is_placeholder and "shape" in node.attr else None
-    if "_output_shapes" in node.attr and shape is None:
-        listed = node.attr["_output_shapes"].list.shape
-        shape = known_shape(listed[reference.index]) if reference.index < len(listed) else None
-    name = reference.node if reference.index == 0 else f"{reference.node}:{reference.index}"
-    if given is None:
-        if shape is None or None in shape:
-            said = "unknown" if shape is None else str(shape).replace("None", "?")
-            raise _error(f"the shape of input {name!r} is {said}; give it: inputs={{{name!r}: Spec(shape, dtype)}}")
-    elif isinstance(given, Spec) or hasattr(given, "dtype"):
-        if is_placeholder and dtype is not None and np.dtype(given.dtype) != dtype:
-            raise _error(f"input {name!r} has dtype {dtype}, not {np.dtype(given.dtype)}")
-        dtype = np.dtype(given.dtype)
-    sizes = shape if given is None else tuple(getattr(given, "shape", given))
-    if given is not None and shape is not None and is_placeholder:
-        fits = len(sizes) == len(shape) and all(b is None or a == b for a, b in zip(sizes, shape, strict=True))
-        if not fits:
-            raise _error(f"input {name!r} has shape {str(shape).replace('None', '?')}, which {sizes} does not fit")
-    if dtype is None:
-        raise _error(f"the dtype of input {name!r} is unknown; give it: inputs={{{name!r}: Spec(shape, dtype)}}")
-    return Spec(tuple(sizes), dtype)
+    name = reference.node if reference.port == 0 else f"{reference.node}:{reference.port}"
+    if not is_placeholder and hasattr(given, "dtype"):
+        dtype = given.dtype  # the attribute says what goes into the node, which need not be what comes out
+    return completed_spec(name, dtype, shape if is_placeholder else None, given, _error)
 
 
 def _read(importer: Importer, nodes: Mapping[str, Any], name: str, values: dict[Any, Tensor], used: int) -> None:
@@ -233,7 +215,7 @@ def _read(importer: Importer, nodes: Mapping[str, Any], name: str, values: dict[
             continue
         reference = _reference(text, nodes)
         if reference not in values:
-            raise _error(f"node {name!r} ({node.op}): node {reference.node!r} has no output {reference.index}")
+            raise _error(f"node {name!r} ({node.op}): node {reference.node!r} has no output {reference.port}")
         inputs.append(values[reference])
     results = importer.read(Node(importer, name, node.op, inputs, node.attr, used))
     values.update({_Ref(name, number): one for number, one in enumerate(results)})

@@ -14,7 +14,16 @@ from stopgrad.core.arrays import carries_derivative, is_complex
 from stopgrad.core.errors import InterchangeError
 from stopgrad.core.tensor import Tensor
 from stopgrad.gates import prevent_gradient
-from stopgrad.interchange.importing import MOST_PARTS, MOST_STATIC, Handler, Node, checked_shape
+from stopgrad.interchange.importing import (
+    MOST_PARTS,
+    MOST_STATIC,
+    Handler,
+    Node,
+    checked_shape,
+    of_one,
+    of_two,
+    quotient,
+)
 from stopgrad.interchange.tensor_protos import dtype_of
 from stopgrad.interchange.tf_layers import LAYERS, flag, number, text
 
@@ -107,14 +116,6 @@ _BINARY: dict[str, Callable[..., Tensor]] = {
     "Xlog1py": p.xlog1py,
     "Xlogy": p.xlogy,
 }
-
-
-def _divided(node: Node) -> Tensor:
-    if carries_derivative(node[0].dtype):
-        return p.divide(node[0], node[1])
-    floor = p.floor_divide(node[0], node[1])  # integers are rounded towards zero
-    inexact = p.not_equal(p.multiply(floor, node[1]), node[0])
-    return p.add(floor, p.astype(p.logical_and(p.less(floor, 0), inexact), floor.dtype))
 
 
 def _reduced(function: Callable[..., Tensor], keeps_dtype: bool = False) -> Handler:
@@ -311,8 +312,8 @@ def _triangles(node: Node) -> Tensor:
 
 
 HANDLERS: dict[str, Handler] = {
-    **{op: (lambda node, f=function: f(node[0])) for op, function in _UNARY.items()},
-    **{op: (lambda node, f=function: f(node[0], node[1])) for op, function in _BINARY.items()},
+    **{op: of_one(function) for op, function in _UNARY.items()},
+    **{op: of_two(function) for op, function in _BINARY.items()},
     **LAYERS,
     "AddN": lambda node: reduce(p.add, (node[i] for i in range(max(len(node.inputs), 1)))),
     "All": _reduced(p.all),
@@ -330,7 +331,7 @@ HANDLERS: dict[str, Handler] = {
     "ConcatV2": _concat,
     "Cumprod": _cumulative(p.cumulative_prod),
     "Cumsum": _cumulative(p.cumulative_sum),
-    "Div": _divided,
+    "Div": of_two(quotient),
     "Einsum": lambda node: p.einsum(text(node, "equation"), *node.inputs),
     "EnsureShape": lambda node: node[0],
     "EuclideanNorm": lambda node: p.sqrt(_reduced(p.sum, keeps_dtype=True)(_with_square(node))),
@@ -375,7 +376,7 @@ HANDLERS: dict[str, Handler] = {
     "Sum": _reduced(p.sum, keeps_dtype=True),
     "Tile": _tiled,
     "Transpose": lambda node: p.permute_dims(node[0], node.integers(1)),
-    "TruncateDiv": _divided,
+    "TruncateDiv": of_two(quotient),
     "Unpack": _unpacked,
 }
 """By operation, what it becomes."""
