@@ -8,6 +8,6 @@ from stopgrad.control.associative import associative_scan
 from stopgrad.control.branches import cond, switch
 from stopgrad.control.loops import fori_loop, scan, while_loop
 from stopgrad.control.rematerialise import checkpoint, remat
-from stopgrad.control.vmap import vmap
+from stopgrad.control.mapping import vmap
 
 __all__ = ["associative_scan", "checkpoint", "cond", "fori_loop", "remat", "scan", "switch", "vmap", "while_loop"]
