@@ -142,11 +142,12 @@ def bind_many(operation: Operation, inputs: Sequence[Any], params: tuple[Any, ..
     """Like `bind`, for an operation whose kernel returns a tuple: one node for the operation, one for each output."""
     values, parents, live = _unpack(operation, inputs)
     outs = compute(operation, values, params, parents)
+    gates = () if operation.gates is None else (operation.gates(*params),)
     if not live or not state.recording or not operation.differentiable:
-        return tuple(constant(operation, out, parents) for out in outs)
+        return tuple(constant(operation, out, (*parents, *gates)) for out in outs)
     kept = operation.kept(_in_one_library(values), [type(parent) is tuple for parent in parents], outs)
-    if operation.gates is not None:
-        parents, kept = (*parents, operation.gates(*params)), (*kept[:-1], None, kept[-1])
+    if gates:
+        parents, kept = (*parents, *gates), (*kept[:-1], None, kept[-1])
     return outputs_of((next_index(), operation, parents, kept, None, None, params), outs)
 
 
@@ -248,7 +249,10 @@ def _stack_nested(x: list[Any] | tuple[Any, ...], name: str) -> tuple[Any, Any]:
 
 
 def _as_tensor(x: Any, name: str) -> Tensor:
-    return x if type(x) is Tensor else Tensor(*coerce(x, name))
+    if type(x) is Tensor:
+        return x
+    value, node = coerce(x, name)
+    return Tensor(np.asarray(value) if type(value) in PYTHON_SCALARS else value, node)
 
 
 def _holds_tensor(x: Any) -> bool:
@@ -358,4 +362,6 @@ def _in_one_library(values: list[Any]) -> list[Any]:
 def _in_namespace(xp: Any, value: Any) -> Any:
     if type(value) in PYTHON_SCALARS or not is_numpy(value):
         return value
+    if isinstance(value, np.ndarray) and not value.flags.writeable:
+        value = value.copy()  # PyTorch warns of arrays that are not to be written to
     return xp.asarray(value)

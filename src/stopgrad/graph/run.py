@@ -58,7 +58,7 @@ def checked_feed(feed: Mapping[Output, Any]) -> dict[Output, Any]:
         spec = spec_of(array)
         if spec.shape != output.shape:
             raise ShapeError(f"run: {output.name} has shape {output.shape}, but was fed {spec.shape}")
-        if spec.dtype != output.dtype:
+        if spec.dtype != output.dtype and str(spec.dtype).removeprefix("torch.") != str(output.dtype):
             raise DTypeError(f"run: {output.name} has dtype {output.dtype}, but was fed {spec.dtype}; cast it first")
         checked[output] = array
     return checked
