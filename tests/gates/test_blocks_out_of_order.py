@@ -14,8 +14,8 @@ import pytest
 
 import stopgrad as sg
 import stopgrad.tf as tf
-from stopgrad.core.state import state
 from stopgrad.core.errors import ArgumentTypeError, TapeError
+from stopgrad.core.state import state
 
 
 @pytest.fixture(autouse=True)

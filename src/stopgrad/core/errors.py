@@ -72,7 +72,7 @@ class CheckpointError(StopgradError, ValueError):
 
 
 class InterchangeError(StopgradError, ValueError):
-    """A GraphDef or ONNX model that is damaged or holds what cannot be imported; or a program that cannot be exported."""
+    """A GraphDef or ONNX model that is damaged or holds what cannot be read; or a program that cannot be exported."""
 
 
 class GraphFileError(StopgradError, ValueError):
