@@ -236,6 +236,19 @@ def test_variables_come_back_with_their_values(tmp_path: Path) -> None:
     first.assign([5.0, 6.0])
 
 
+def test_graphs_with_variables_run_and_differentiate(tmp_path: Path) -> None:
+    graph = sg.graph.Graph()
+    w = graph.variable(sg.Variable([1.0, 2.0], name="w"))
+    y = sg.sum(w * w)
+    (dw,) = sg.graph.add_gradients(graph, y, w)
+    graph.save(tmp_path / "graph")
+    loaded = sg.graph.load(tmp_path / "graph")
+    for one in (graph, loaded):
+        assert one.run(one.operation(dw.op.name).output()).tolist() == [2.0, 4.0]
+    loaded.operation("w").params[0].variable.assign([3.0, 5.0])
+    assert loaded.run(loaded.operation(dw.op.name).output()).tolist() == [6.0, 10.0]
+
+
 def test_variables_can_be_given(tmp_path: Path) -> None:
     _with_variables(sg.Variable([1.0, 2.0], name="w")).save(tmp_path / "graph", variable_values=False)
     mine = sg.Variable([5.0, 6.0], name="mine")

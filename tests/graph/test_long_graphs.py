@@ -71,7 +71,7 @@ def test_nothing_recurses_along_a_long_graph(tmp_path: Path) -> None:
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(400)
     try:
-        loaded = round_trip(40_000, tmp_path / "graph")
+        loaded = round_trip(45_000, tmp_path / "graph")
     finally:
         sys.setrecursionlimit(before)
     assert len(loaded) > 100_000

@@ -36,7 +36,7 @@ PLACEHOLDER = nondifferentiable("placeholder", _refuse_kernel, spec=lambda spec:
 CONSTANT = nondifferentiable("constant", lambda xp, array: array.value, spec=lambda array: array.spec)
 """constant(; array): a value that is part of the graph."""
 
-VARIABLE = nondifferentiable("variable", lambda xp, cell: cell.variable.raw_value, spec=lambda cell: cell.spec)
+VARIABLE = nondifferentiable("variable", lambda xp, cell: cell.variable.raw, spec=lambda cell: cell.spec)
 """variable(; cell): the value a variable has when the graph is run."""
 
 

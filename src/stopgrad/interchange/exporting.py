@@ -107,7 +107,7 @@ class Exporter(ABC):
         self._scope, self.last = operation.name, ""
         if operation.operation is CONSTANT or operation.operation is VARIABLE:
             cell = operation.params[0]
-            held = cell.value if operation.operation is CONSTANT else cell.variable.raw_value
+            held = cell.value if operation.operation is CONSTANT else cell.variable.raw
             self._scope = ""
             self.values[operation.outputs[0]] = self.constant(np.asarray(held), operation.name)
             return
