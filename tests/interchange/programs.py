@@ -83,6 +83,10 @@ PROGRAMS = {
         ),
         (X,),
     ),
+    "angles": (
+        lambda x, y: sg.arctan2(x, y) + sg.arctan2(x, -y) + sg.arctan2(sg.stop_gradient(x - x), sg.sign(x)) / 2,
+        (X, Y),
+    ),
     "safe": (lambda x, y: sg.divide_no_nan(x, x - x) + sg.xlogy(y, y) + sg.multiply_no_nan(x, y - y), (X, Y)),
     "choices": (
         lambda x, y: (

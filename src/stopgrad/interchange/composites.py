@@ -73,7 +73,18 @@ def _isfinite(e: Exporter, x: Value) -> Value:
     return e.do("logical_not", e.do("logical_or", e.do("isnan", x), e.do("isinf", x)))
 
 
+def _arctan2(e: Exporter, y: Value, x: Value) -> Value:
+    zero, half = e.number(x, 0), e.number(x, math.pi / 2)
+    upper = e.do("greater_equal", y, zero)
+    flat = e.do("equal", x, zero)
+    angle = e.do("arctan", e.do("divide", y, e.where(flat, e.number(x, 1), x)))
+    turned = e.do("add", angle, e.where(upper, e.number(x, math.pi), e.number(x, -math.pi)))
+    upright = e.where(e.do("equal", y, zero), zero, e.where(upper, half, e.number(x, -math.pi / 2)))
+    return e.where(flat, upright, e.where(e.do("less", x, zero), turned, angle))
+
+
 COMPOSITES: dict[str, Callable[..., Value]] = {
+    "arctan2": _arctan2,
     "cbrt": lambda e, x: e.do("multiply", e.do("sign", x), e.do("power", e.do("absolute", x), e.number(x, 1 / 3))),
     "clip": lambda e, x, low, high: e.do("minimum", e.do("maximum", x, low), high),
     "clip_high": lambda e, x, high: e.do("minimum", x, high),
