@@ -16,8 +16,7 @@ from stopgrad.batching.application import Entry
 from stopgrad.core.arrays import PYTHON_SCALARS, Spec, is_numpy
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.graph import BaseGraph, GraphOperation, Output
-from stopgrad.core.record import INDEX
-from stopgrad.core.state import next_index, state
+from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
 
 
@@ -35,7 +34,6 @@ class CapturingGraph(BaseGraph):
         self.name = name
         self.entries: dict[Output, Entry] = {}
         self._connected: dict[tuple[int, int], tuple[Tensor, Output]] = {}
-        self._since = next_index()
         self._is_open = False
 
     @contextmanager
@@ -93,10 +91,13 @@ class CapturingGraph(BaseGraph):
 
     def taken_in(self, value: Any, node: Any) -> tuple[Any, Any]:
         """Return what stands here for a tensor from outside, symbolic or recorded, for the body of a loop or branch."""
-        recorded_outside = type(node) is tuple and node[INDEX] < self._since
-        if (type(value) is Output and value.op.graph is self) or not (type(value) is Output or recorded_outside):
+        if value.op.graph is self if type(value) is Output else type(node) is not tuple:
             return value, node
         return self._standing_outside(value, node), node
+
+    def by_example(self, value: Any, node: Any) -> Any:
+        """Return the placeholder for a recorded value, so that what is done with it is done for each example."""
+        return self._standing_outside(value, node)
 
     def _standing_outside(self, value: Any, node: Any) -> Output:
         """Return the placeholder for a tensor from outside, the same every time."""

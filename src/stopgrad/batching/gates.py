@@ -26,7 +26,12 @@ def gate(application: Application) -> Any:
     return again(application.operation, application.inputs, application.params, application.source)
 
 
+def clip_by_value(application: Application) -> Any:
+    """Rule of clip_gradient_by_value (x; limit): also where x is the same for all, what each passes back is clipped."""
+    return again(application.operation, [application.full(0)], application.params, application.source)
+
+
 def clip_by_norm(application: Application) -> Any:
     """Rule of clip_gradient_by_norm (x; limit, leading axes that tell examples apart)."""
     limit, *leading = application.params
-    return again(application.operation, application.inputs, (limit, 1 + sum(leading)), application.source)
+    return again(application.operation, [application.full(0)], (limit, 1 + sum(leading)), application.source)

@@ -20,7 +20,7 @@ from stopgrad.core.operation import Operation
 from stopgrad.core.order import needed, uses_of
 from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
-from stopgrad.gates.again import GATES, again
+from stopgrad.gates.again import CLIPPING, GATES, again
 
 
 def run_batched(outputs: Sequence[Any], given: Mapping[Output, Entry], size: int, rules: Rules = RULES) -> list[Entry]:
@@ -66,7 +66,8 @@ def mapped_among(outputs: Sequence[Any], mapped: Iterable[Output]) -> list[bool]
     """Return which outputs of a graph may differ between examples if these do, placeholders or others on the way."""
     found = set(mapped)
     for operation in needed(outputs):
-        if any(type(one) is Output and one in found for one in operation.inputs):
+        differs = operation.operation in CLIPPING
+        if differs or any(type(one) is Output and one in found for one in operation.inputs):
             found.update(operation.outputs)
     return [type(one) is Output and one in found for one in outputs]
 
@@ -127,8 +128,9 @@ def _applied(operation: GraphOperation, application: Application, rules: Rules) 
         return [Entry(operation.params[0].variable.__tensor__(), False)]
     if primitive is PLACEHOLDER:
         raise ArgumentError(f"{operation.outputs[0]} has no value: it was not given")
-    mapped = any(application.mapped)
-    if mapped or primitive.gates is not None:  # what holds programs is not applied as it is: they may hold anything
+    # What clips does so for each example, also if all get the same; what holds programs may hold anything.
+    mapped = any(application.mapped) or primitive in CLIPPING
+    if mapped or primitive.gates is not None:
         result = _rule_of(primitive, application.size, rules)(application)
         if isinstance(result, list):
             return result

@@ -97,7 +97,7 @@ RULES: dict[str, Rule] = {
     "stop_gradient": gates.gate,
     "conditional_stop": gates.gate,
     "prevent_gradient": gates.gate,
-    "clip_gradient_by_value": gates.gate,
+    "clip_gradient_by_value": gates.clip_by_value,
     "clip_gradient_by_norm": gates.clip_by_norm,
     "stop_where": gates.entrywise_gate,
     "scale_gradient": gates.entrywise_gate,

@@ -42,7 +42,7 @@ def add_to_graph(
     symbolic = []
     for one in inputs:
         value, node = coerce(one)
-        symbolic.append(Tensor(graph.imported(value), node))
+        symbolic.append(Tensor(graph.imported(value, node), node))
     return bind_many(operation, symbolic, params)
 
 

@@ -352,6 +352,10 @@ class BaseGraph:
         self.captures[self.outer.imported(value)] = inner
         return inner
 
+    def by_example(self, value: Any, node: Any) -> Any:
+        """Return what stands for a recorded value in this graph, if it is traced for one of many examples."""
+        return value
+
     def draw(self, sample: Callable[[Shape], Any], home: BaseGraph | None) -> Any:
         """Return random numbers drawn while this graph is traced, a constant of it; see `draw`."""
         return sample(()) if self.outer is None or self is home else self.outer.draw(sample, home)

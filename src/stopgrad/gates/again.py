@@ -24,11 +24,14 @@ from stopgrad.gates.operations import (
     STOP_WHERE,
     STRAIGHT_THROUGH,
 )
-from stopgrad.gates.passing import observed
+from stopgrad.gates.passing import by_example, observed
 from stopgrad.gates.stop import stopped
 from stopgrad.primitives.selection import WHERE
 
 GATES = frozenset((STOP, STOP_WHERE, CONDITIONAL_STOP, SCALE, STRAIGHT_THROUGH, CLIP_BY_VALUE, CLIP_BY_NORM, PREVENT))
+
+CLIPPING = frozenset((CLIP_BY_VALUE, CLIP_BY_NORM))
+"""What passes them is not proportional to what comes: clipping a sum is not summing what was clipped."""
 
 
 def again(
@@ -47,11 +50,14 @@ def again(
         return _stopped(x, params[0], source)
     if operation is STOP_WHERE and state.gate_observer is not None:
         return bind(WHERE, (inputs[1], _stopped(x, None, source), x))
+    if operation in CLIPPING:
+        x = by_example(x)
+        inputs = (x,)
     gated = bind(operation, inputs, params)
     if operation in (CONDITIONAL_STOP, STOP_WHERE):
         return gated
     if operation is SCALE:
-        factor = inputs[1].value
+        factor = getattr(inputs[1], "value", inputs[1])
         return observed(gated, x.value, "scale_gradient", lambda now, old: old + factor * (now - old))
     if operation is STRAIGHT_THROUGH:
         return observed(gated, x.value, "straight_through", lambda now, old: gated.value + (now - old))

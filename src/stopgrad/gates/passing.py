@@ -15,6 +15,7 @@ import numpy as np
 
 from stopgrad.core.arrays import PYTHON_SCALARS
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError, ShapeError
+from stopgrad.core.graph import Output
 from stopgrad.core.marks import calling_line, mark_here
 from stopgrad.core.operation import Operation
 from stopgrad.core.pytree import map_leaves
@@ -172,7 +173,18 @@ def _gated(operation: Operation, x: Any, name: str, params: tuple[Any, ...]) -> 
     if not isinstance(x, Tensor) and not hasattr(x, "__tensor__"):
         return x
     tensor = _tensor(x, name)
-    return observed(bind(operation, (tensor,), params), tensor.value, name, lambda now, old: now)
+    return observed(bind(operation, (by_example(tensor),), params), tensor.value, name, lambda now, old: now)
+
+
+def by_example(x: Tensor) -> Tensor:
+    """Return a recorded tensor such that a gate clips for each example, where a function of one of many is traced.
+
+    The tensor may be the same for all of them, but what comes back from each is not, and is clipped before it is summed.
+    """
+    graph = state.graph
+    if graph is None or type(x.node) is not tuple or not state.recording or type(x.value) is Output:
+        return x
+    return Tensor(graph.by_example(x.value, x.node), x.node)
 
 
 def observed(gated: Tensor, value: Any, name: str, surrogate: Callable[[Any, Any], Any]) -> Tensor:
