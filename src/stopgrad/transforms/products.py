@@ -61,7 +61,7 @@ def vjp(
         array([ 2., 40.])
     """
     check_unconnected(unconnected, "vjp")
-    leaves = [Leaves(primal, "vjp", f"primal {i}", copy=True) for i, primal in enumerate(primals)]
+    leaves = [Leaves(primal, "vjp", f"primal {i}") for i, primal in enumerate(primals)]
     level = Level(switches_of(stop, "vjp"))
     with state.differentiate(level):
         result = f(*(leaf.tree for leaf in leaves))
