@@ -81,8 +81,8 @@ class State(threading.local):
     def leave(self, owner: object) -> None:
         """End the innermost block of an owner.
 
-        Blocks need not end in the order in which they began: a generator or a coroutine that was suspended in one may be
-        resumed when others are open. Those begun since then stay open, as if this one had never been there.
+        Blocks need not end in the order in which they began: a generator or a coroutine that was suspended in one may
+        be resumed when others are open. Those begun since then stay open, as if this one had never been there.
         """
         for place in range(len(self.entered) - 1, -1, -1):
             if self.entered[place][0] is owner:

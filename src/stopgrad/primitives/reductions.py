@@ -19,6 +19,7 @@ from stopgrad.primitives.inputs import to_tensor
 from stopgrad.primitives.reducing import (
     Axes,
     all_axes,
+    behind_reduced,
     lined_up,
     reduced_shape,
     reduced_size,
@@ -308,5 +309,6 @@ PROD = general(
     ),
     numpy_kernel=lambda x, axis, keepdims, shape, dtype: np.multiply.reduce(x, axis, dtype, None, keepdims),
     spec=_prod_spec,
+    behind=behind_reduced,
 )
 """prod(x; axis, keepdims, shape, dtype)"""
