@@ -262,6 +262,8 @@ def _stack_nested(x: list[Any] | tuple[Any, ...], name: str) -> tuple[Any, Any]:
     try:
         array = np.asarray(x)
     except ValueError as error:
+        if "maximum number of dimension" in str(error):
+            raise ShapeError(f"{name}: the list is nested deeper than the 64 axes an array can have") from error
         raise ShapeError(f"{name}: the nested list is ragged; give every row the same length") from error
     if not is_numeric(array.dtype):
         raise ArgumentTypeError(f"{name}: cannot make a tensor of {x!r:.60}; pass numbers")

@@ -51,6 +51,12 @@ def switches_of(stop: StopNames, where: str) -> Mapping[str, bool]:
     return switches
 
 
+def check_function(f: Any, where: str) -> None:
+    """Raise unless this can be called."""
+    if not callable(f):
+        raise ArgumentTypeError(f"{where}: takes a function, got a {type(f).__name__} ({f!r:.60})")
+
+
 def split_aux(result: Any, has_aux: bool, where: str) -> tuple[Any, Any]:
     """Return (result, aux) of a function called with `has_aux`."""
     if not has_aux:
@@ -254,7 +260,10 @@ def positions(argnums: int | Sequence[int], count: int, where: str) -> tuple[int
             raise ArgumentTypeError(f"{where}: argnums must be an integer or a tuple of them, got {argnums!r}")
         if not -count <= number < count:
             raise ArgumentError(f"{where}: argnums {number} is out of range: {count} positional arguments were given")
-    return tuple(number % count for number in wanted)
+    found = tuple(number % count for number in wanted)
+    if len(set(found)) != len(found):
+        raise ArgumentError(f"{where}: argnums {argnums!r} names an argument twice")
+    return found
 
 
 def _float_spelling(given: Any) -> str:
