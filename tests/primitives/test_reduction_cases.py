@@ -296,3 +296,10 @@ def test_the_gradient_of_a_sum_is_a_view():
     gradient = sg.grad(sg.sum)(np.ones((1000, 1000))).numpy()
     assert gradient.strides == (0, 0)
     assert not gradient.flags.writeable
+
+
+def test_the_mean_of_more_entries_than_half_precision_can_count() -> None:
+    x = np.ones(70_000, np.float16)
+    found = sg.grad(sg.mean)(x).numpy()
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found.astype(float), 1 / 70_000, rtol=5e-3)

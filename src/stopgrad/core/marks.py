@@ -12,7 +12,7 @@ import os
 import sys
 import weakref
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stopgrad.core.errors import ArgumentTypeError
 
@@ -41,6 +41,9 @@ class Mark:
 
     def __init__(self, origins: frozenset[Origin]) -> None:
         self.origins = origins
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return mark_of, (self.origins,)
 
     def __repr__(self) -> str:
         return f"Mark({', '.join(sorted(map(str, self.origins)))})"

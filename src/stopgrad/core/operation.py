@@ -63,6 +63,7 @@ class Operation:
     """One primitive. Instances are made by the definers below and never changed."""
 
     __slots__ = (
+        "behind",
         "customised",
         "differentiable",
         "elementwise",
@@ -96,6 +97,7 @@ class Operation:
         differentiable: bool = True,
         masks: bool = False,
         passes_masks: bool | None = None,
+        behind: Rule | None = None,
         run_some: Callable[[Sequence[bool], Sequence[Any], tuple[Any, ...]], tuple[Any, ...]] | None = None,
         gates: Callable[..., Any] | None = None,
         customised: Any = None,
@@ -115,6 +117,9 @@ class Operation:
         self.masks = masks
         # True: such zeros stay zeros at the same or moved places on the way through.
         self.passes_masks = elementwise if passes_masks is None else passes_masks
+        # behind(xp, zeros, *params): for nonlinear operations along axes, given for each entry of the output whether
+        # its cotangent is zero, for each entry of the input whether all are that it has a part in.
+        self.behind = behind
         # run_some(wanted, inputs, params): the outputs, `None` for those not wanted, which are not computed.
         self.run_some = run_some
         # gates(*params): for operations whose settings hold programs, the mark of the gates in those, or `None`.
@@ -304,6 +309,7 @@ def general(
     numpy_kernel: Rule | None = None,
     masks: bool = False,
     passes_masks: bool = False,
+    behind: Rule | None = None,
     run_some: Callable[[Sequence[bool], Sequence[Any], tuple[Any, ...]], tuple[Any, ...]] | None = None,
     gates: Callable[..., Any] | None = None,
     reach: Callable[..., Sequence[int]] | None = None,
@@ -318,7 +324,8 @@ def general(
             spec=spec,
             numpy_kernel=numpy_kernel,
             masks=masks,
-            passes_masks=passes_masks,
+            passes_masks=passes_masks or behind is not None,
+            behind=behind,
             run_some=run_some,
             gates=gates,
             reach=reach,

@@ -48,6 +48,7 @@ INDEX, OPERATION, PARENTS, KEPT, SHAPE, DTYPE, PARAMS = range(7)
 
 _ndarray = np.ndarray
 _READ_WITH_CARE = frozenset((Disposed, Output))
+_IMMUTABLE = frozenset(("jax", "jaxlib", "dask"))  # libraries whose arrays cannot be written into
 _new = object.__new__  # with the two fields set, half the price of calling the class
 
 
@@ -209,19 +210,39 @@ def coerce(x: Any, name: str = "an operation") -> tuple[Any, Any]:
             raise ArgumentTypeError(
                 f"{name}: cannot compute with an array of dtype {x.dtype}; convert it to a numeric dtype first"
             )
-        # A recorded operation may keep its input: take a copy of what the caller can still write into.
-        return (np.array(x) if state.recording and x.flags.writeable else np.asarray(x)), None
+        return private(x, name), None
     if hasattr(x, "__tensor__"):  # variables, and whatever else stands for a tensor
         read = x.__tensor__()
         return _at_hand(read.value, read.node)
     if is_array(x):
-        return x, None
+        return private(x, name), None
     if isinstance(x, list | tuple):
         return _stack_nested(x, name)
     raise ArgumentTypeError(
         f"{name}: cannot use a {type(x).__name__} ({x!r:.60}) as a tensor; pass a number, a (nested) list of numbers, "
         "an array or a Tensor"
     )
+
+
+def private(array: Any, name: str) -> Any:
+    """Return an array that nobody else can write into: a copy, unless this is one already.
+
+    Tensors never change: their values may be kept for derivatives, and results may be views of them.
+    """
+    if isinstance(array, np.ndarray):
+        if isinstance(array, np.ma.MaskedArray):
+            raise ArgumentTypeError(
+                f"{name}: a masked array has no derivative; pass array.filled(value), and choose entries with where()"
+            )
+        owner: Any = array
+        while isinstance(owner, np.ndarray):
+            if owner.flags.writeable:
+                return np.array(array)
+            owner = owner.base
+        return np.asarray(array)
+    if isinstance(array, np.generic) or type(array).__module__.partition(".")[0] in _IMMUTABLE:
+        return array
+    return namespace_of(array).asarray(array, copy=True)
 
 
 def _at_hand(value: Any, node: Any) -> tuple[Any, Any]:
@@ -242,6 +263,8 @@ def _stack_nested(x: list[Any] | tuple[Any, ...], name: str) -> tuple[Any, Any]:
     try:
         array = np.asarray(x)
     except ValueError as error:
+        if "maximum number of dimension" in str(error):
+            raise ShapeError(f"{name}: the list is nested deeper than the 64 axes an array can have") from error
         raise ShapeError(f"{name}: the nested list is ragged; give every row the same length") from error
     if not is_numeric(array.dtype):
         raise ArgumentTypeError(f"{name}: cannot make a tensor of {x!r:.60}; pass numbers")

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from stopgrad.core.arrays import Shape, is_numpy
-from stopgrad.core.errors import DisposedError, ReadOnlyError
+from stopgrad.core.errors import ArgumentTypeError, DisposedError, ReadOnlyError
 from stopgrad.core.operators import Operators
 
 # Called with every new tensor while it is not empty: how `tidy` learns what was made inside it.
@@ -147,6 +147,14 @@ class Tensor(Operators):
 
     def __delitem__(self, index: object) -> NoReturn:
         raise ReadOnlyError("tensors are immutable: del t[index] is not possible; select what to keep, t[mask]")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if type(self.node) is tuple:
+            raise ArgumentTypeError(
+                "a tensor that is recorded cannot be pickled, as its gradient would be lost; pickle t.numpy() or "
+                "stop_gradient(t)"
+            )
+        return Tensor, (self.value, self.node)
 
     def __copy__(self) -> Tensor:
         return self

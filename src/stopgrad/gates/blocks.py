@@ -1,8 +1,8 @@
 """Blocks of code in which nothing is recorded (`no_gradient`) or some variables stand still (`frozen`).
 
 Both are context managers and decorators, and hold for everything in the block: every mode, every level.
-A block belongs to its thread. A generator or coroutine suspended inside a `with` block leaves the block open for
-whatever the thread does meanwhile; one that is decorated has it open only while it runs.
+A block belongs to its thread. A generator or coroutine suspended inside a `with` block leaves it open for whatever the
+thread does meanwhile; one that is decorated has it open only while it runs.
 """
 
 from __future__ import annotations

@@ -135,6 +135,9 @@ def straight_through(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     if not callable(f):
         raise ArgumentTypeError(f"straight_through: takes a function, got {f!r:.60}; write straight_through(f)(x)")
 
+    if not callable(f):
+        raise ArgumentTypeError(f"straight_through: takes a function, got a {type(f).__name__} ({f!r:.60})")
+
     @functools.wraps(f)
     def passes_straight(x: Any) -> Any:
         mark = mark_here("straight_through")
@@ -163,7 +166,11 @@ def _scaled(x: Any, factor: Any, name: str) -> Any:
         return x
     tensor = _tensor(x, name)
     shape = tuple(getattr(factor, "shape", ()))
-    if np.broadcast_shapes(tensor.shape, shape) != tensor.shape:
+    try:
+        fits = np.broadcast_shapes(tensor.shape, shape) == tensor.shape
+    except ValueError:
+        fits = False
+    if not fits:
         raise ShapeError(f"{name}: a factor of shape {shape} does not broadcast to the gated value's {tensor.shape}")
     gated = bind(SCALE, (tensor, factor))
     return observed(gated, tensor.value, name, lambda now, old: old + factor * (now - old))

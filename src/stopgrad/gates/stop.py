@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from stopgrad.core.builtin import STOP
-from stopgrad.core.errors import ArgumentError, ShapeError
+from stopgrad.core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from stopgrad.core.graph import Output, emit
 from stopgrad.core.marks import Mark, mark_here, merge
 from stopgrad.core.pytree import TreeDef, flatten, flatten_like, unflatten
@@ -53,6 +53,7 @@ def stop_gradient(
 
     Raises:
         ArgumentError: an unknown level, or `open` without a name.
+        ArgumentTypeError: a name that is not a string.
         ShapeError: `where` does not broadcast to its leaf.
 
     Example:
@@ -67,6 +68,8 @@ def stop_gradient(
         raise ArgumentError(f"stop_gradient: level must be 'all' or 'innermost', got {level!r}")
     if open and name is None:
         raise ArgumentError("stop_gradient: open=True needs a name, by which a gradient call can close the gate")
+    if name is not None and not isinstance(name, str):
+        raise ArgumentTypeError(f"stop_gradient: name must be a string, got {name!r:.60}")
     mark = mark_here("stop_gradient", name)
     if type(tree) is Tensor and where is None:
         return _stop(tree, mark, name, level, open)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import PYTHON_SCALARS
+from stopgrad.core.arrays import PYTHON_SCALARS, is_array, is_numeric, is_numpy
 from stopgrad.core.record import coerce
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.casting import astype
@@ -35,8 +35,6 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
         Tensor([1., 2., 3.], shape=(3,), dtype=float64)
     """
     value, node = coerce(data, "tensor")
-    if isinstance(value, np.ndarray) and value is not getattr(data, "value", None):
-        value = np.array(value)
     return _finished(value, node, dtype)
 
 
@@ -49,7 +47,7 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
         >>> sg.asarray(np.ones(2)).shape
         (2,)
     """
-    if type(data) is np.ndarray and data.dtype.kind not in "OSUVmM":
+    if (type(data) is np.ndarray and is_numeric(data.dtype)) or (is_array(data) and not is_numpy(data)):
         return _finished(data, None, dtype)
     value, node = coerce(data, "asarray")
     return _finished(value, node, dtype)

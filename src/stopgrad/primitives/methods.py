@@ -7,6 +7,7 @@ Operations stand above `Tensor` in the order of imports, so its operators are at
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -144,11 +145,18 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "imag": p.imag,
 }
 
+
+def _ndim(a: Any) -> int:
+    if sys._getframe(2).f_globals.get("__name__") == "numpy.lib._index_tricks_impl":  # which then takes the values only
+        raise ArgumentTypeError("numpy.r_ and numpy.c_ would lose the gradient of a tensor; use concat or stack")
+    return len(a.shape)
+
+
 # NumPy's functions that tell something about an array and compute nothing.
 _TELLING: dict[str, Callable[..., Any]] = {
     "iscomplexobj": lambda x: np.dtype(x.dtype).kind == "c",
     "isrealobj": lambda x: np.dtype(x.dtype).kind != "c",
-    "ndim": lambda a: a.ndim,
+    "ndim": _ndim,
     "result_type": lambda *ones: np.result_type(
         *(one if isinstance(one, type) else getattr(one, "dtype", one) for one in ones)
     ),
@@ -162,17 +170,18 @@ _RENAMED = {"amax": "max", "amin": "min", "true_divide": "divide", "fabs": "abs"
 
 def numpy_function(name: str, module: str = "numpy") -> Callable[..., Any]:
     """Return our function for a function of NumPy's, by its name and module there, or raise."""
-    ours: Any = linalg if module == "numpy.linalg" else p
     ours_name = _RENAMED.get(name, name)
     if module == "numpy" and name in _TELLING:
         return _TELLING[name]
-    homes = [one for one in (ours, linalg) if ours_name in one.__all__]
-    function: Callable[..., Any] | None = getattr(homes[0], ours_name) if homes else None
-    if function is None:
-        raise ArgumentTypeError(
-            f"{module}.{name} is not differentiated here; apply it to t.numpy() if no gradient is to flow through it"
-        )
-    return function
+    # Other modules have functions of the same names that do other things, such as numpy.lib.scimath.sqrt.
+    places = {"numpy": (p, linalg), "numpy.linalg": (linalg,)}.get(module, ())
+    for place in places:
+        if ours_name in place.__all__:
+            function: Callable[..., Any] = getattr(place, ours_name)
+            return function
+    raise ArgumentTypeError(
+        f"{module}.{name} is not differentiated here; apply it to t.numpy() if no gradient is to flow through it"
+    )
 
 
 def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -196,6 +205,12 @@ def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs
 
 
 def _array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    if kwargs.get("out") is not None:
+        raise ArgumentTypeError(
+            f"{function.__module__}.{function.__name__}: out= cannot take a tensor's values, as the gradient would be "
+            "lost; use what is returned"
+        )
+    kwargs.pop("out", None)
     return numpy_function(function.__name__, function.__module__)(*args, **kwargs)
 
 

@@ -16,7 +16,16 @@ from stopgrad.core.operation import general
 from stopgrad.core.record import bind1, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.inputs import to_tensor
-from stopgrad.primitives.reducing import Axes, all_axes, lined_up, mean_over, reduced_shape, reduction_params
+from stopgrad.primitives.reducing import (
+    Axes,
+    all_axes,
+    behind_all,
+    behind_reduced,
+    lined_up,
+    mean_over,
+    reduced_shape,
+    reduction_params,
+)
 
 
 def logsumexp(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
@@ -162,6 +171,7 @@ LOGSUMEXP = general(
     vjps=(lambda xp, t, x, _out, axis, keepdims, shape: lined_up(xp, t, axis, keepdims, shape) * _weights(x, axis),),
     jvps=(lambda xp, t, x, _out, axis, keepdims, shape: xp.sum(t * _weights(x, axis), axis=axis, keepdims=keepdims),),
     numpy_kernel=_logsumexp_numpy,
+    behind=behind_reduced,
     spec=lambda x, axis, keepdims, shape: _float_spec(reduced_shape(axis, keepdims, shape), x.dtype),
 )
 """logsumexp(x; axis, keepdims, shape)"""
@@ -207,6 +217,7 @@ SOFTMAX = general(
     vjps=(_softmax_rule,),
     jvps=(_softmax_rule,),
     numpy_kernel=_softmax_numpy,
+    behind=behind_all,
     spec=lambda x, axis, limits: _float_spec(x.shape, x.dtype),
 )
 """softmax(x; axis, limits): with `limits`, not NaN but: entries of +inf share 1 evenly, and -inf alone gives 0."""
@@ -233,6 +244,7 @@ LOG_SOFTMAX = general(
     vjps=(lambda xp, t, _x, out, axis: t - xp.exp(out) * xp.sum(t, axis=axis, keepdims=True),),
     jvps=(lambda xp, t, _x, out, axis: t - xp.sum(t * xp.exp(out), axis=axis, keepdims=True),),
     numpy_kernel=_log_softmax_numpy,
+    behind=behind_all,
     spec=lambda x, axis: _float_spec(x.shape, x.dtype),
 )
 """log_softmax(x; axis)"""
@@ -264,5 +276,6 @@ STANDARDIZE = general(
     vjps=(_standardize_rule,),
     jvps=(_standardize_rule,),
     spec=lambda x, axis, epsilon: _float_spec(x.shape, x.dtype),
+    behind=behind_all,
 )
 """standardize(x; axis, epsilon)"""

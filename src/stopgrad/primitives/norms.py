@@ -18,7 +18,7 @@ from stopgrad.primitives.casting import astype
 from stopgrad.primitives.counting import count_nonzero
 from stopgrad.primitives.decompositions import svdvals
 from stopgrad.primitives.inputs import to_tensor
-from stopgrad.primitives.reducing import Axes, all_axes, lined_up, reduced_shape, reduction_params
+from stopgrad.primitives.reducing import Axes, all_axes, behind_reduced, lined_up, reduced_shape, reduction_params
 from stopgrad.primitives.reductions import max, min, sum
 from stopgrad.primitives.shape import expand_dims
 
@@ -185,6 +185,7 @@ VECTOR_NORM = general(
     _vector_norm,
     vjps=(_vector_norm_vjp,),
     jvps=(_vector_norm_jvp,),
+    behind=lambda xp, zeros, ord, *params: behind_reduced(xp, zeros, *params),
     spec=lambda x, ord, axis, keepdims, shape: Spec(
         reduced_shape(axis, keepdims, shape), np.linalg.norm(np.ones(1, x.dtype)).dtype
     ),

@@ -13,6 +13,7 @@ import numpy as np
 from stopgrad.core.arrays import Spec, result_dtype
 from stopgrad.core.operation import Operation, general, linear
 from stopgrad.core.record import run
+from stopgrad.primitives.reducing import behind_all
 
 _FEW_LANES = 24
 
@@ -125,5 +126,6 @@ LINEAR_RECURRENCE = general(
     ),
     numpy_kernel=_recurrence_numpy,
     spec=lambda a, b, axis, reverse: Spec(b.shape, result_dtype((a, b))),
+    behind=behind_all,
 )
 """linear_recurrence(a, b; axis, reverse): see `recurrence`."""

@@ -74,6 +74,16 @@ def spread(xp: Any, t: Any, axis: Axes, keepdims: bool, shape: Shape) -> Any:
     return xp.broadcast_to(lined_up(xp, t, axis, keepdims, shape), shape)
 
 
+def behind_reduced(xp: Any, zeros: Any, axis: Axes, keepdims: bool, shape: Shape, *_: Any) -> Any:
+    """Return for each entry reduced whether what it was reduced to is among the zeros: a reduction's `behind`."""
+    return xp.broadcast_to(lined_up(xp, zeros, axis, keepdims, shape), shape)
+
+
+def behind_all(xp: Any, zeros: Any, axis: int | tuple[int, ...], *_: Any) -> Any:
+    """Return for each entry whether all along the axes are among the zeros: `behind` where the shape stays."""
+    return xp.broadcast_to(xp.all(zeros, axis=axis, keepdims=True), zeros.shape)
+
+
 def mean_over(xp: Any, x: Any, axis: Axes) -> Any:
     """Return the mean over axes, kept as 1, of a floating-point array or tensor; NaN over nothing, without a word."""
     count = reduced_size(axis, x.shape)

@@ -19,6 +19,7 @@ from stopgrad.primitives.inputs import to_tensor
 from stopgrad.primitives.reducing import (
     Axes,
     all_axes,
+    behind_reduced,
     lined_up,
     reduced_shape,
     reduced_size,
@@ -167,6 +168,7 @@ def _extreme(operation: Operation, x: Any, axis: Any, keepdims: bool) -> Tensor:
     return bind1(operation, x, params)
 
 
+_LARGEST_HALF = 65504
 _add = np.add.reduce  # a third of the price of np.sum, and of looking it up each time
 
 
@@ -208,10 +210,17 @@ def _mean_spec(x: Spec, axis: Axes, keepdims: bool, shape: Shape, dtype: Any) ->
     return Spec(reduced_shape(axis, keepdims, x.shape), np.mean(np.ones(1, x.dtype), dtype=dtype).dtype)
 
 
+def _shared(t: Any, count: int) -> Any:
+    """Return t divided by a number of entries, which may be greater than any number of half precision."""
+    return t * (1 / count) if count > _LARGEST_HALF else t / count
+
+
 MEAN = linear(
     "mean",
     _mean_kernel,
-    lambda xp, t, axis, keepdims, shape, dtype: spread(xp, t / reduced_size(axis, shape), axis, keepdims, shape),
+    lambda xp, t, axis, keepdims, shape, dtype: spread(
+        xp, _shared(t, reduced_size(axis, shape)), axis, keepdims, shape
+    ),
     numpy_kernel=_mean_numpy,
     tangent=lambda xp, t, axis, keepdims, shape, dtype: xp.mean(t, axis=axis, keepdims=keepdims),
     spec=_mean_spec,
@@ -308,5 +317,6 @@ PROD = general(
     ),
     numpy_kernel=lambda x, axis, keepdims, shape, dtype: np.multiply.reduce(x, axis, dtype, None, keepdims),
     spec=_prod_spec,
+    behind=behind_reduced,
 )
 """prod(x; axis, keepdims, shape, dtype)"""

@@ -16,6 +16,7 @@ from stopgrad.core.record import bind1, run
 from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.inputs import to_tensor
 from stopgrad.primitives.recurrence import recurrence, shifted
+from stopgrad.primitives.reducing import behind_all
 from stopgrad.primitives.shape import ravel
 
 
@@ -227,6 +228,7 @@ CUMULATIVE_PROD = general(
         np.multiply, x, axis, exclusive, reverse, dtype
     ),
     spec=_scan_spec(np.multiply),
+    behind=behind_all,
 )
 """cumulative_prod(x; axis, exclusive, reverse, dtype)"""
 
@@ -273,5 +275,6 @@ LOGCUMSUMEXP = general(
     jvps=(_logcumsumexp_jvp,),
     numpy_kernel=_logcumsumexp_numpy,
     spec=lambda x, axis, reverse: x,
+    behind=behind_all,
 )
 """logcumsumexp(x; axis, reverse)"""

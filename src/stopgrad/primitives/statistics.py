@@ -14,7 +14,15 @@ from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.arithmetic import divide, multiply, subtract
 from stopgrad.primitives.comparison import equal
 from stopgrad.primitives.inputs import to_tensor
-from stopgrad.primitives.reducing import Axes, lined_up, mean_over, reduced_shape, reduced_size, reduction_params
+from stopgrad.primitives.reducing import (
+    Axes,
+    behind_reduced,
+    lined_up,
+    mean_over,
+    reduced_shape,
+    reduced_size,
+    reduction_params,
+)
 from stopgrad.primitives.reductions import max, mean, min, sum
 from stopgrad.primitives.selection import WHERE
 from stopgrad.primitives.shape import reshape
@@ -289,6 +297,7 @@ VAR = general(
     ),
     numpy_kernel=_var_numpy,
     spec=_real_spec,
+    behind=behind_reduced,
 )
 """var(x; axis, keepdims, shape, ddof)"""
 
@@ -316,5 +325,6 @@ STD = general(
     ),
     numpy_kernel=lambda x, *params: np.sqrt(_var_numpy(x, *params)),
     spec=_real_spec,
+    behind=behind_reduced,
 )
 """std(x; axis, keepdims, shape, ddof)"""

@@ -8,7 +8,8 @@ cast it to its dtype, add up what arrives by several routes, and keep masked ent
 cotangent of zero, and if the derivative behind them is infinite or NaN, zero times that would be NaN: the famous leak
 through √x in `where(x > 0, √x, 0)`. The sweep remembers which cotangents hold such zeros and keeps them zero through
 every elementwise operation whose partial depends on data. On raw arrays every zero of such a cotangent counts as one of
-them, since zero times a finite partial is zero anyway. A recorded sweep is differentiated again, and a cotangent that
+them, since zero times a finite partial is zero anyway. Nonlinear operations along axes (norm, softmax …) say which
+entries of their input only such zeros lie behind. A recorded sweep is differentiated again, and a cotangent that
 merely happens to be zero there has a derivative: it follows in `Selections` which entries were truly left out.
 """
 
@@ -107,8 +108,12 @@ def reverse(
                     continue
                 if passed is not ZERO:
                     if masked and index in masked:
-                        if operation.singular:
-                            left_out = selections.left_out(index, cotangent, passed) if recorded else cotangent == 0
+                        if operation.singular or operation.behind is not None:
+                            left_out = (
+                                selections.left_out(node, cotangent, passed)
+                                if recorded
+                                else _behind(node, xp, cotangent == 0)
+                            )
                             passed = xp.where(left_out, xp.zeros_like(passed), passed)
                         if operation.passes_masks:
                             masked.add(parent_index)
@@ -153,11 +158,14 @@ class Selections:
         else:
             self._reached.pop(index, None)
 
-    def left_out(self, index: int, cotangent: Tensor, passed: Tensor) -> Any:
+    def left_out(self, node: Node, cotangent: Tensor, passed: Tensor) -> Any:
         """Return where the cotangent passed on is to be zero: entries left out, and what became NaN from zero."""
+        index, xp = node[INDEX], primitives if type(cotangent.value) is Output else namespace_of(cotangent.value)
         cotangent, passed = _unrecorded(cotangent), _unrecorded(passed)
-        became_nan = (cotangent == 0) & (passed != passed)
-        return became_nan | (self._reached[index] == 0) if index in self._reached else became_nan
+        became_nan = _behind(node, xp, cotangent == 0) & (passed != passed)
+        if index not in self._reached:
+            return became_nan
+        return became_nan | _behind(node, xp, self._reached[index] == 0)
 
     def _passed_on(self, node: Node, i: int, cotangent: Any) -> Any:
         operation, parent = node[OPERATION], node[PARENTS][i]
@@ -173,12 +181,20 @@ class Selections:
         if symbolic and not isinstance(reached, Tensor):
             reached = Tensor(reached)
         xp = primitives if symbolic else namespace_of(reached)
-        if operation.masks or not operation.elementwise:
+        if operation.behind is not None:
+            reached = xp.astype(~_behind(node, xp, reached == 0), reached.dtype)
+        elif operation.masks or not operation.elementwise:
             kept = map(_unrecorded, node[KEPT]) if symbolic else node[KEPT]
             moved = operation.vjps[i](xp, reached, *kept, *node[PARAMS])
             moved = written_out(moved) if type(moved) is Placed else moved
             reached = xp.astype(moved != 0, reached.dtype)
         return reached if reached.shape == parent[SHAPE] else sum_to_shape(xp, reached, parent[SHAPE])
+
+
+def _behind(node: Node, xp: Any, zeros: Any) -> Any:
+    """Return where all entries of the output that an entry of the input has a part in are among these."""
+    behind = node[OPERATION].behind
+    return zeros if behind is None else behind(xp, zeros, *node[PARAMS])
 
 
 def _unrecorded(value: Any) -> Any:

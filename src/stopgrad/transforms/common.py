@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 import stopgrad.primitives as primitives
-from stopgrad.core.arrays import carries_derivative, is_complex, namespace_of
+from stopgrad.core.arrays import carries_derivative, is_complex, is_numpy, namespace_of
 from stopgrad.core.builtin import STOP
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError, UnconnectedError
 from stopgrad.core.graph import Output, emit
@@ -51,6 +51,12 @@ def switches_of(stop: StopNames, where: str) -> Mapping[str, bool]:
     return switches
 
 
+def check_function(f: Any, where: str) -> None:
+    """Raise unless this can be called."""
+    if not callable(f):
+        raise ArgumentTypeError(f"{where}: takes a function, got a {type(f).__name__} ({f!r:.60})")
+
+
 def split_aux(result: Any, has_aux: bool, where: str) -> tuple[Any, Any]:
     """Return (result, aux) of a function called with `has_aux`."""
     if not has_aux:
@@ -85,12 +91,10 @@ def one_number(result: Any, where: str) -> Tensor:
 class Leaves:
     """Arguments of a function made ready for differentiation: their differentiable leaves replaced by fresh nodes.
 
-    To be made before the level starts, so that a leaf is fed by an outer level's node only if that is recording. With
-    `copy`, arrays the caller can still write into are copied, for derivatives that are asked for later.
+    To be made before the level starts, so that a leaf is fed by an outer level's node only if that is recording.
     """
 
-    def __init__(self, tree: Any, where: str, argument: str, copy: bool = False) -> None:
-        self._copy = copy
+    def __init__(self, tree: Any, where: str, argument: str) -> None:
         given, self.treedef = flatten(tree, number_lists=True)
         self.argument = argument
         self.names = [argument + path for path in paths(tree)] if len(given) != 1 else [argument]
@@ -116,10 +120,7 @@ class Leaves:
                     f"{_float_spelling(given)}"
                 )
             return given
-        value = tensor.value
-        if self._copy and tensor is not given and isinstance(value, np.ndarray) and value.flags.writeable:
-            value = value.copy()
-        return leaf(value, tensor.node if state.recording else None)
+        return leaf(tensor.value, tensor.node if state.recording else None)
 
     @property
     def tree(self) -> Any:
@@ -201,7 +202,21 @@ def as_seed(derivative: Tensor, like: Any) -> Any:
 
     While tracing, what lies on the path may be symbolic though neither its start nor its end is.
     """
-    if derivative.dtype != like.dtype:
+    if is_complex(derivative.dtype) and not is_complex(like.dtype):
+        raise DTypeError(
+            f"a {derivative.dtype} cotangent or tangent was given for a {like.dtype} value; pass its real part, "
+            "real(...), if the imaginary one is not to count"
+        )
+    if (
+        is_numpy(derivative.value)
+        and not is_numpy(like)
+        and type(like) is not Output
+        and type(derivative.node) is not tuple
+    ):
+        xp = namespace_of(like)
+        value = xp.asarray(derivative.value, dtype=like.dtype, device=getattr(like, "device", None))
+        derivative = Tensor(value, derivative.node)
+    elif derivative.dtype != like.dtype:
         derivative = primitives.astype(derivative, like.dtype)
     if state.recording or state.graph is not None or type(like) is Output or type(derivative.value) is Output:
         return derivative
@@ -245,7 +260,10 @@ def positions(argnums: int | Sequence[int], count: int, where: str) -> tuple[int
             raise ArgumentTypeError(f"{where}: argnums must be an integer or a tuple of them, got {argnums!r}")
         if not -count <= number < count:
             raise ArgumentError(f"{where}: argnums {number} is out of range: {count} positional arguments were given")
-    return tuple(number % count for number in wanted)
+    found = tuple(number % count for number in wanted)
+    if len(set(found)) != len(found):
+        raise ArgumentError(f"{where}: argnums {argnums!r} names an argument twice")
+    return found
 
 
 def _float_spelling(given: Any) -> str:

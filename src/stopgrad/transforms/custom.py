@@ -27,7 +27,7 @@ from stopgrad.core.tensor import Tensor
 from stopgrad.primitives.inputs import to_tensor
 from stopgrad.sweeps.path import find_path
 from stopgrad.sweeps.reverse import reverse
-from stopgrad.transforms.common import as_seed, ones_like, output_tensors, zeros_like
+from stopgrad.transforms.common import as_seed, check_function, ones_like, output_tensors, zeros_like
 
 # Takes tensors (one for each output), gives a tensor or `None` for each input; or the other way round.
 LinearMap = Callable[[list[Tensor]], Sequence[Tensor | None]]
@@ -59,6 +59,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         >>> float(sg.grad(log1pexp)(100.0))
         1.0
     """
+    check_function(f, "custom_gradient")
 
     @functools.wraps(f)
     def customised(*args: Any, **kwargs: Any) -> Any:
@@ -117,6 +118,7 @@ def custom_jvp(f: Callable[..., Any]) -> CustomJvp:
         >>> float(sg.grad(cube)(2.0)), float(sg.jvp(cube, (2.0,), (1.0,))[1])
         (12.0, 12.0)
     """
+    check_function(f, "custom_jvp")
     rules: list[Callable[..., Any]] = []
 
     @functools.wraps(f)

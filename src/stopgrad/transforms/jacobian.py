@@ -23,6 +23,7 @@ from stopgrad.transforms.common import (
     StopNames,
     Unconnected,
     as_seed,
+    check_function,
     check_unconnected,
     finished,
     output_tensors,
@@ -68,6 +69,7 @@ def jacobian(
     """
     if mode not in ("auto", "reverse", "forward"):
         raise ArgumentError(f"jacobian: mode must be 'auto', 'reverse' or 'forward', got {mode!r}")
+    check_function(f, "jacobian")
     check_unconnected(unconnected, "jacobian")
     switches = switches_of(stop, "jacobian")
 

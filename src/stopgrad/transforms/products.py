@@ -20,6 +20,7 @@ from stopgrad.transforms.common import (
     StopNames,
     Unconnected,
     as_seed,
+    check_function,
     check_unconnected,
     finished,
     is_leaf,
@@ -60,8 +61,9 @@ def vjp(
         >>> pullback([1.0, 10.0])[0].numpy()
         array([ 2., 40.])
     """
+    check_function(f, "vjp")
     check_unconnected(unconnected, "vjp")
-    leaves = [Leaves(primal, "vjp", f"primal {i}", copy=True) for i, primal in enumerate(primals)]
+    leaves = [Leaves(primal, "vjp", f"primal {i}") for i, primal in enumerate(primals)]
     level = Level(switches_of(stop, "vjp"))
     with state.differentiate(level):
         result = f(*(leaf.tree for leaf in leaves))
@@ -112,6 +114,7 @@ def jvp(
         >>> float(y), float(dy)
         (9.0, 6.0)
     """
+    check_function(f, "jvp")
     check_unconnected(unconnected, "jvp")
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise ArgumentTypeError("jvp: primals and tangents are tuples, one entry an argument: jvp(f, (x,), (dx,))")
@@ -160,6 +163,8 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
         >>> sg.hvp(lambda x: sg.sum(x**3), ([1.0, 2.0],), ([1.0, 1.0],)).numpy()
         array([ 6., 12.])
     """
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise ArgumentTypeError("hvp: primals and tangents are tuples, one entry an argument: hvp(f, (x,), (dx,))")
     argnums: int | tuple[int, ...] = 0 if len(primals) == 1 else tuple(range(len(primals)))
     return jvp(grad(f, argnums), primals, tangents)[1]
 
