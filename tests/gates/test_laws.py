@@ -214,6 +214,25 @@ def test_one_program_serves_two_losses():
     assert float(tape.gradient(y, x)) == 12.0
 
 
+def test_a_misspelt_name_is_told():
+    def f(x):
+        return sg.stop_gradient(x, name="policy") * x
+
+    for call in (
+        lambda: sg.grad(f, stop={"polcy": False})(3.0),
+        lambda: sg.vjp(f, 3.0, stop="polcy"),
+        lambda: sg.jvp(f, (3.0,), (1.0,), stop="polcy"),
+        lambda: sg.jacobian(f, stop="polcy")(3.0),
+        lambda: sg.train.variable_gradients(lambda: f(sg.Variable(3.0)), stop="polcy"),
+    ):
+        with pytest.raises(sg.errors.ArgumentError, match="no gate named 'polcy' was passed; .*: 'policy'"):
+            call()
+    with pytest.raises(sg.errors.ArgumentError, match="'polcy'"), sg.GradientTape(stop="polcy") as tape:
+        f(tape.watch(sg.tensor(3.0)))
+    traced = sg.trace(lambda x: sg.stop_gradient(x, name="policy", open=True) * x)(3.0)
+    assert float(sg.grad(traced, stop="policy")(3.0)) == 3.0
+
+
 # The gates through which something passes: what, in both modes, at the second order.
 
 

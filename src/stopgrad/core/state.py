@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
-from stopgrad.core.errors import TapeError
+from stopgrad.core.errors import ArgumentError, TapeError
 
 _level_numbers = itertools.count(1).__next__
 next_index = itertools.count(1).__next__
@@ -27,14 +27,23 @@ class Level:
     """One differentiation in progress, a `grad`, `vjp`, `jvp` or tape: from its first recorded operation to its sweeps.
 
     `switches` maps the name of a gate to whether it stops for this level (`True`) or lets pass (`False`); a gate that
-    is not named there does what it does by default.
+    is not named there does what it does by default. `met` holds the names of the gates that were passed while it
+    recorded, so that a misspelt name can be told.
     """
 
-    __slots__ = ("number", "switches")
+    __slots__ = ("met", "number", "switches")
 
     def __init__(self, switches: Mapping[str, bool] = NO_SWITCHES) -> None:
         self.number = _level_numbers()
         self.switches = switches
+        self.met: set[str] = set()
+
+    def check_switches(self) -> None:
+        """Raise if a gate was to be switched that was not passed."""
+        for name in self.switches:
+            if name not in self.met:
+                passed = ", ".join(map(repr, sorted(self.met))) or "none with a name"
+                raise ArgumentError(f"stop: no gate named {name!r} was passed; those that were passed: {passed}")
 
     def begin(self, state: State) -> dict[str, Any]:
         """Return the fields of the state while this level is recording."""
@@ -105,6 +114,14 @@ class State(threading.local):
             yield
         finally:
             self.leave(level)
+        level.check_switches()
+
+    def meet_gate(self, name: str | None) -> None:
+        """Let the levels that switch gates by name know that this one was passed."""
+        if name is not None:
+            for level in self.levels:
+                if level.switches:
+                    level.met.add(name)
 
     @contextmanager
     def sweep(

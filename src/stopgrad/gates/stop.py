@@ -70,6 +70,7 @@ def stop_gradient(
         raise ArgumentError("stop_gradient: open=True needs a name, by which a gradient call can close the gate")
     if name is not None and not isinstance(name, str):
         raise ArgumentTypeError(f"stop_gradient: name must be a string, got {name!r:.60}")
+    state.meet_gate(name)
     mark = mark_here("stop_gradient", name)
     if type(tree) is Tensor and where is None:
         return _stop(tree, mark, name, level, open)

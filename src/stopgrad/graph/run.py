@@ -13,7 +13,9 @@ from stopgrad.core.errors import ArgumentError, DTypeError, ShapeError
 from stopgrad.core.graph import CONSTANT, PLACEHOLDER, VARIABLE, Output
 from stopgrad.core.order import needed
 from stopgrad.core.record import bind, bind_many
+from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
+from stopgrad.gates.operations import CONDITIONAL_STOP
 from stopgrad.gates.stop import stop_gradient
 from stopgrad.graph.plan import Plan
 
@@ -43,6 +45,8 @@ def replay(outputs: Sequence[Any], feed: Mapping[Output, Tensor]) -> list[Any]:
             if added.operation is STOP:
                 values[added.outputs[0]] = stop_gradient(inputs[0], name=added.params[0])
             elif added.single:
+                if added.operation is CONDITIONAL_STOP:
+                    state.meet_gate(added.params[0])
                 values[added.outputs[0]] = bind(added.operation, inputs, added.params)
             else:
                 values.update(zip(added.outputs, bind_many(added.operation, inputs, added.params), strict=True))

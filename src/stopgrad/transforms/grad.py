@@ -55,6 +55,7 @@ def grad(
         ShapeError: `f` returned something that is not one number.
         DTypeError: the argument or the result is of a dtype without derivative.
         UnconnectedError: with `unconnected="error"`.
+        ArgumentError: `stop` names a gate that the function did not pass.
 
     Example:
         >>> import stopgrad as sg

@@ -79,6 +79,8 @@ class GradientTape:
         _release_leaves(self._made_leaves)
         self._is_open = False
         state.leave(self._level)
+        if kind is None:
+            self._level.check_switches()
 
     def watch(self, tree: Any) -> Any:
         """Make derivatives with respect to a tensor possible; returns it.
