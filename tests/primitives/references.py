@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -12,19 +13,24 @@ import torch
 from tests.primitives.rows import Row
 from tests.primitives.table import Point, cotangents_for, differentiable, outputs_of, replaced
 
+Derivative = tuple[Sequence[np.ndarray], Sequence[np.ndarray] | None]
+"""Values, and gradients by the floating-point arguments, `None` where they are not to be compared."""
+
 torch.set_num_threads(1)
 
 
-def jax_derivative(row: Row, point: Point, *, values_only: bool) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
-    """Return values, and gradients by the floating-point arguments, of the outputs added up with fixed weights."""
-    if values_only:
-        return [np.asarray(one) for one in outputs_of(row.jax(*map(jnp.asarray, point)))], None
-    places = differentiable(point)
+def jax_derivatives(row: Row, points: list[Point], *, values_only: bool) -> list[Derivative]:
+    """Return, for each point, values, and gradients of the outputs added up with fixed weights.
 
-    def f(*given: Any) -> tuple[Any, ...]:
-        return tuple(outputs_of(row.jax(*replaced(tuple(map(jnp.asarray, point)), places, given))))
+    All points are compiled together, which is quicker than each by itself or operation by operation.
+    """
 
-    def both(given: tuple[Any, ...]) -> Any:
+    def one(point: Point, places: list[int], given: Point) -> Any:
+        def f(*given: Any) -> tuple[Any, ...]:
+            return tuple(outputs_of(row.jax(*replaced(tuple(map(jnp.asarray, point)), places, given))))
+
+        if values_only:
+            return f(*given), None
         outputs, pullback = jax.vjp(f, *given)
         cotangents = tuple(
             np.zeros(one.shape, jax.dtypes.float0) if seed is None else seed
@@ -32,16 +38,25 @@ def jax_derivative(row: Row, point: Point, *, values_only: bool) -> tuple[list[n
         )
         return outputs, pullback(cotangents)
 
-    given = tuple(jnp.asarray(point[place]) for place in places)
+    places = [differentiable(point) for point in points]
+    given = [tuple(jnp.asarray(point[i]) for i in chosen) for point, chosen in zip(points, places, strict=True)]
+
+    def each(given: list[Point]) -> list[Any]:
+        return [one(*arguments) for arguments in zip(points, places, given, strict=True)]
+
     try:
-        values, gradients = jax.jit(both)(given)  # quicker than to compile operation by operation
+        found = jax.jit(each)(given)
     except (jax.errors.JAXTypeError, jax.errors.JAXIndexError):  # where shapes depend on values
-        values, gradients = both(given)
-    return [np.asarray(one) for one in values], [np.asarray(one) for one in gradients]
+        found = each(given)
+    return jax.tree.map(np.asarray, found)
 
 
-def torch_derivative(row: Row, point: Point, *, values_only: bool) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
+def torch_derivatives(row: Row, points: list[Point], *, values_only: bool) -> list[Derivative]:
     """Return the same by PyTorch; no gradients for complex numbers, of which its are the conjugates."""
+    return [_torch_derivative(row, point, values_only) for point in points]
+
+
+def _torch_derivative(row: Row, point: Point, values_only: bool) -> Derivative:
     places = differentiable(point)
     arguments = [torch.tensor(one, requires_grad=i in places) for i, one in enumerate(point)]
     outputs = [torch.as_tensor(one) for one in outputs_of(row.torch(*arguments))]
@@ -63,4 +78,4 @@ def torch_derivative(row: Row, point: Point, *, values_only: bool) -> tuple[list
     return values, [(zero if one is None else one).numpy() for one, zero in zip(found, zeros, strict=True)]
 
 
-REFERENCES = {"jax": jax_derivative, "torch": torch_derivative}
+REFERENCES = {"jax": jax_derivatives, "torch": torch_derivatives}
