@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from rich.progress import Progress
+from rich.progress import track
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
@@ -112,26 +112,23 @@ def gate_matters(moments: Moments, data: np.ndarray) -> tuple[float, float]:
     """
     mixture = natural(moments)
     right = flat(sg.grad(lambda one: log_likelihood(one, data) * len(data))(mixture))
-    both = []
-    for stops in (True, False):
-        gradient = sg.grad(lambda one: expected_log_joint(one, one, data), stop={"responsibilities": stops})(mixture)
-        both.append(relative(flat(gradient), right))
-    return both[0], both[1]
+    stopped, opened = (
+        sg.grad(lambda one: expected_log_joint(one, one, data), stop={"responsibilities": stops})(mixture)
+        for stops in (True, False)
+    )
+    return relative(flat(stopped), right), relative(flat(opened), right)
 
 
 def fit(data: np.ndarray, start: Moments, max_steps: int) -> tuple[Moments, list[float], float]:
     """Return the mixture EM ends at, the log-likelihoods on the way, and the largest gradient an M-step left."""
     moments, steepest = start, 0.0
     likelihoods = [float(log_likelihood(natural(start), data))]
-    with Progress(disable=not sys.stdout.isatty()) as progress:
-        task = progress.add_task("EM", total=max_steps)
-        while len(likelihoods) <= max_steps:
-            before, moments = moments, m_step(moments, data)
-            steepest = max(steepest, gradient_left(moments, before, data))
-            likelihoods.append(float(log_likelihood(natural(moments), data)))
-            progress.update(task, advance=1, description=f"EM, log-likelihood {likelihoods[-1]:.6f}")
-            if likelihoods[-1] - likelihoods[-2] < TOLERANCE:
-                break
+    for _ in track(range(max_steps), "EM", disable=not sys.stdout.isatty()):
+        before, moments = moments, m_step(moments, data)
+        steepest = max(steepest, gradient_left(moments, before, data))
+        likelihoods.append(float(log_likelihood(natural(moments), data)))
+        if likelihoods[-1] - likelihoods[-2] < TOLERANCE:
+            break
     return moments, likelihoods, steepest
 
 
@@ -206,10 +203,8 @@ def report(result: Result) -> None:
     print(f"The log-likelihood rose in each of {len(result.log_likelihoods) - 1} steps, from {first:.6f} to {last:.6f}")
     print(f"per point, by {result.smallest_rise:.1e} at least.")
     print(f"Each M-step solved its equations: the largest gradient left was {result.gradient_after_m_step:.1e}.")
-    print(
-        f"The stopped gradient is that of the log-likelihood, to {result.off_with_gate:.1e}; with the gate open it is"
-    )
-    print(f"off by {result.off_without_gate:.0%}.")
+    print(f"The stopped gradient is that of the log-likelihood, to {result.off_with_gate:.1e}; with the gate open")
+    print(f"it is off by {result.off_without_gate:.0%}.")
     print("From scikit-learn's fit from the same start it differs, relatively, by")
     for name, difference in result.differences.items():
         print(f"    {difference:.1e} in its {name}")
