@@ -101,6 +101,17 @@ def test_gates_decide_as_they_did_when_it_was_called():
         assert float(sg.grad(lambda x, gate=gate: f(x, gate))(1.5)) == pytest.approx(float(expected), rel=1e-14)
 
 
+def test_a_zero_tangent_beside_another():
+    def f(x):
+        return sg.checkpoint(lambda s, y: (s * y**2, s))(sg.sign(x), x)
+
+    def pushed(x):
+        return sg.jvp(f, (x,), (1.0,))
+
+    for values in (pushed(sg.tensor(-3.0)), sg.trace(pushed)(1.0)(-3.0)):
+        assert [float(one) for pair in values for one in pair] == [-9.0, -1.0, 6.0, 0.0]
+
+
 def test_variables_get_their_gradients():
     w = sg.Variable([2.0, 3.0], name="w")
     v = sg.Variable([1.0, 1.0], name="v")

@@ -18,7 +18,7 @@ from stopgrad.control.joint import add_to_graph
 from stopgrad.control.tracing import arguments, is_known, result_of, spec_of, traced, tracing_graph
 from stopgrad.core.arrays import Shape, carries_derivative, is_array
 from stopgrad.core.errors import ArgumentError, ArgumentTypeError
-from stopgrad.core.operation import ABSENT, EveryInput, Operation, Slots
+from stopgrad.core.operation import ABSENT, ZERO, EveryInput, Operation, Slots
 from stopgrad.core.pytree import TreeDef, flatten, unflatten
 from stopgrad.core.record import INDEX, PARENTS, leaf, outputs_of
 from stopgrad.core.state import next_index, state
@@ -60,8 +60,9 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         function = functools.partial(f, **kwargs) if kwargs else f
         leaves, treedef = flatten(args, number_lists=True)
-        places = [i for i, one in enumerate(leaves) if hasattr(one, "__tensor__") or is_array(one)]
-        places = [i for i, one in enumerate(leaves) if i in places or isinstance(one, Tensor)]
+        places = [
+            i for i, one in enumerate(leaves) if isinstance(one, Tensor) or hasattr(one, "__tensor__") or is_array(one)
+        ]
         tensors = [to_tensor(leaves[i], "checkpoint: an argument") for i in places]
         call = _Call(function, leaves, treedef, places)
         outer = tracing_graph(tensors)
@@ -165,7 +166,7 @@ class _Call:
         tangents = {
             k: state.tangents[parent[INDEX]]
             for k, parent in enumerate(self.parents)
-            if type(parent) is tuple and parent[INDEX] in state.tangents
+            if type(parent) is tuple and state.tangents.get(parent[INDEX], ZERO) is not ZERO
         }
         if min(tangents) < i:
             return ABSENT  # said already, when asked for that input
