@@ -183,10 +183,10 @@ def constant(operation: Operation, out: Any, parents: tuple[Any, ...]) -> Tensor
             mark = merge(mark, parent)
     if state.block is not None:
         mark = merge(mark, state.block)
-        if state.gate_observer is not None:
-            out = state.gate_observer("no_gradient", out, lambda now, frozen: frozen)
         if type(out) is Output:
             out = emit(STOP, (out,), ("no_gradient",))
+        elif state.gate_observer is not None:
+            out = state.gate_observer("no_gradient", out, lambda now, frozen: frozen)
     return Tensor(out, mark)
 
 
@@ -358,4 +358,4 @@ def _in_one_library(values: list[Any]) -> list[Any]:
 def _in_namespace(xp: Any, value: Any) -> Any:
     if type(value) in PYTHON_SCALARS or not is_numpy(value):
         return value
-    return xp.asarray(value)
+    return xp.asarray(value if value.flags.writeable else np.array(value))  # PyTorch warns of arrays it cannot write to
