@@ -225,7 +225,7 @@ def test_a_misspelt_name_is_told():
         lambda: sg.jacobian(f, stop="polcy")(3.0),
         lambda: sg.train.variable_gradients(lambda: f(sg.Variable(3.0)), stop="polcy"),
     ):
-        with pytest.raises(sg.errors.ArgumentError, match="no gate named 'polcy' was passed; .*: 'policy'"):
+        with pytest.raises(sg.errors.ArgumentError, match=r"no gate named 'polcy' was passed; .*: 'policy'"):
             call()
     with pytest.raises(sg.errors.ArgumentError, match="'polcy'"), sg.GradientTape(stop="polcy") as tape:
         f(tape.watch(sg.tensor(3.0)))

@@ -101,5 +101,5 @@ def test_asarray_still_takes_the_array_itself() -> None:
 
 
 def test_a_masked_array_is_refused() -> None:
-    with pytest.raises(ArgumentTypeError, match="sum: a masked array has no derivative; pass array.filled"):
+    with pytest.raises(ArgumentTypeError, match=r"sum: a masked array has no derivative; pass array\.filled"):
         sg.sum(np.ma.masked_array([1.0, 2.0], [True, False]))

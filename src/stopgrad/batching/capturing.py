@@ -10,10 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from stopgrad.batching.application import Entry
-from stopgrad.core.arrays import PYTHON_SCALARS, Spec, is_numpy
+from stopgrad.core.arrays import PYTHON_SCALARS, Spec, is_numpy, numpy_dtype
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.graph import BaseGraph, GraphOperation, Output
 from stopgrad.core.state import state
@@ -40,16 +38,15 @@ class CapturingGraph(BaseGraph):
     def tracing(self) -> Iterator[None]:
         """Add to this graph what is computed from symbolic values in the block.
 
-        A `no_gradient` block or a derivative check around does not concern the block: the sweep will run inside it.
+        A `no_gradient` block around does not concern the block: the sweep will run inside it.
         """
-        before = state.graph, state.recording, state.block, state.gate_observer
-        state.graph, state.gate_observer, state.block = self, None, None
-        state.recording = state.recording and before[2] is None
+        before = state.graph, state.recording, state.block
+        state.graph, state.recording, state.block = self, state.recording and state.block is None, None
         self._is_open = True
         try:
             yield
         finally:
-            state.graph, state.recording, state.block, state.gate_observer = before
+            state.graph, state.recording, state.block = before
             self._is_open = False
 
     def outputs_of(self, tensors: Sequence[Tensor]) -> list[Any]:
@@ -64,7 +61,7 @@ class CapturingGraph(BaseGraph):
     def standing_for(self, entry: Entry, name: str) -> Output:
         """Return a new placeholder for a tensor."""
         shape = tuple(entry.value.shape[entry.mapped :])
-        placeholder = self.placeholder(Spec(shape, _numpy_dtype(entry.value.dtype)), name)
+        placeholder = self.placeholder(Spec(shape, numpy_dtype(entry.value.dtype)), name)
         self.entries[placeholder] = entry
         return placeholder
 
@@ -116,8 +113,3 @@ class CapturingGraph(BaseGraph):
             graph = graph.outer
         if graph is None:
             raise ArgumentError(f"{value} belongs to a graph that is not being traced here")
-
-
-def _numpy_dtype(dtype: Any) -> np.dtype:
-    """Return NumPy's dtype for one of any library."""
-    return dtype if isinstance(dtype, np.dtype) else np.dtype(str(dtype).rpartition(".")[2])

@@ -7,6 +7,7 @@ so whoever is recording or tracing outside records every step, and derivatives o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from stopgrad.core.order import needed, uses_of
 from stopgrad.core.state import state
 from stopgrad.core.tensor import Tensor
 from stopgrad.gates.again import CLIPPING, GATES, again
+
+_NOTHING = nullcontext()
 
 
 def run_batched(outputs: Sequence[Any], given: Mapping[Output, Entry], size: int, rules: Rules = RULES) -> list[Entry]:
@@ -44,10 +47,11 @@ def run_batched(outputs: Sequence[Any], given: Mapping[Output, Entry], size: int
                     outer.source = operation.source
                 inputs = [entries[one] if type(one) is Output else Entry(one, False) for one in operation.inputs]
                 application = _application(operation, inputs, size, tuple(out in uses for out in operation.outputs))
-                if operation.operation.customised is None:
-                    results = _applied(operation, application, rules)
-                else:
-                    results = _customised(application, derivatives.get(operation), entries, rules)
+                with _as_tapes_saw(operation):
+                    if operation.operation.customised is None:
+                        results = _applied(operation, application, rules)
+                    else:
+                        results = _customised(application, derivatives.get(operation), entries, rules)
                 for out, entry in zip(operation.outputs, results, strict=True):
                     if out in uses:
                         entries[out] = entry
@@ -60,6 +64,17 @@ def run_batched(outputs: Sequence[Any], given: Mapping[Output, Entry], size: int
         if outer is not None:
             outer.source = source
     return [entries[one] if type(one) is Output else Entry(one, False) for one in outputs]
+
+
+def _as_tapes_saw(operation: GraphOperation) -> AbstractContextManager[Any]:
+    """Stop the tapes in the block that were stopped when the operation was traced."""
+    pauses = [stop for first, last, stop in operation.graph.pauses if first < operation.index < last]
+    if not pauses:
+        return _NOTHING
+    stack = ExitStack()
+    for stop in pauses:
+        stack.enter_context(stop())
+    return stack
 
 
 def mapped_among(outputs: Sequence[Any], mapped: Iterable[Output]) -> list[bool]:

@@ -26,7 +26,7 @@ def axes_for(axes: Any, tree: Any, argument: str, what: str) -> list[int | None]
         if one is None or (isinstance(one, int | np.integer) and not isinstance(one, bool)):
             found += [None if one is None else int(one)] * len(flatten(part, number_lists=True)[0])
             continue
-        parts, wanted = children(part), children(one)
+        parts, wanted = children(part, number_lists=True), children(one)
         if wanted is None:
             raise ArgumentTypeError(f"vmap: {argument} holds {one!r:.60}; an axis is an integer, or None for no axis")
         if parts is None or [key for key, _ in parts] != [key for key, _ in wanted] or type(part) is not type(one):

@@ -108,6 +108,11 @@ def is_numeric(dtype: np.dtype) -> bool:
     return dtype.kind not in "OSUVmM" or carries_derivative(dtype)
 
 
+def numpy_dtype(dtype: Any) -> np.dtype:
+    """Return NumPy's dtype for one of any library."""
+    return dtype if isinstance(dtype, np.dtype) else np.dtype(str(dtype).rpartition(".")[2])
+
+
 def is_complex(dtype: Any) -> bool:
     """Whether the dtype is complex, of any library."""
     return dtype.kind == "c" if isinstance(dtype, np.dtype) else "complex" in str(dtype)

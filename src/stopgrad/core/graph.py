@@ -12,7 +12,7 @@ type does not take part in promotion. A graph inside another (a loop's body) cap
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -192,6 +192,8 @@ class BaseGraph:
         self.captures: dict[Output, Output] = {}
         self._names: dict[str, GraphOperation] = {}
         self._next_suffix: dict[str, int] = {}
+        # While which operations, by index, a tape was not to see what is recorded: (first, last, how to stop it again).
+        self.pauses: list[tuple[int, int, Callable[[], AbstractContextManager[None]]]] = []
         # File and line to note for operations that are added; `None` for the caller's.
         self.source: tuple[str, int] | None = None
         self._prefix = ""

@@ -78,12 +78,12 @@ def flatten_like(treedef: TreeDef, tree: Any, what: str, *, number_lists: bool =
     return leaves
 
 
-def children(tree: Any) -> list[tuple[Any, Any]] | None:
+def children(tree: Any, *, number_lists: bool = False) -> list[tuple[Any, Any]] | None:
     """Return (key, part) for each part of a container, in the order of its leaves; `None` for a leaf.
 
-    Number lists are leaves.
+    With `number_lists` a list of numbers is a leaf, as in `flatten`.
     """
-    if is_number_list(tree) or optree.tree_is_leaf(tree, namespace=_NAMESPACE):
+    if (number_lists and is_number_list(tree)) or optree.tree_is_leaf(tree, namespace=_NAMESPACE):
         return None
     parts, _, keys, _ = optree.tree_flatten_one_level(tree, namespace=_NAMESPACE)
     return list(zip(keys, parts, strict=True))

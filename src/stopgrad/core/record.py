@@ -185,10 +185,10 @@ def constant(operation: Operation, out: Any, parents: tuple[Any, ...]) -> Tensor
             mark = merge(mark, parent)
     if state.block is not None:
         mark = merge(mark, state.block)
-        if state.gate_observer is not None:
-            out = state.gate_observer("no_gradient", out, lambda now, frozen: frozen)
         if type(out) is Output:
             out = emit(STOP, (out,), ("no_gradient",))
+        elif state.gate_observer is not None:
+            out = state.gate_observer("no_gradient", out, lambda now, frozen: frozen)
     return Tensor(out, mark)
 
 

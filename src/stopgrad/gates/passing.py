@@ -186,7 +186,7 @@ def _gated(operation: Operation, x: Any, name: str, params: tuple[Any, ...]) -> 
 def by_example(x: Tensor) -> Tensor:
     """Return a recorded tensor such that a gate clips for each example, where a function of one of many is traced.
 
-    The tensor may be the same for all of them, but what comes back from each is not, and is clipped before it is summed.
+    The tensor may be the same for all of them, but what comes back from each is not; it is clipped before it is summed.
     """
     graph = state.graph
     if graph is None or type(x.node) is not tuple or not state.recording or type(x.value) is Output:
@@ -197,8 +197,8 @@ def by_example(x: Tensor) -> Tensor:
 def observed(gated: Tensor, value: Any, name: str, surrogate: Callable[[Any, Any], Any]) -> Tensor:
     """Let a derivative check that is going on replace a gate's value by its surrogate's (see `stopgrad.core.state`).
 
-    `value` is what went into the gate.
+    `value` is what went into the gate. In a graph that is run later the check is asked then (see `stopgrad.gates.again`).
     """
-    if state.gate_observer is None:
+    if state.gate_observer is None or type(gated.value) is Output:
         return gated
     return Tensor(state.gate_observer(name, value, surrogate), gated.node)

@@ -102,7 +102,7 @@ def _stop_leaf(x: Any, mark: Mark, mask: Any, name: str | None, level: str, open
         )
     if type(tensor.value) is not Output and (type(tensor.node) is not tuple or not state.recording):
         return _stop(tensor, mark, name, level, open)
-    if level == "all" and name is None and state.gate_observer is None:
+    if level == "all" and name is None and (state.gate_observer is None or type(tensor.value) is Output):
         return bind(STOP_WHERE, (tensor, mask_value))
     return bind(WHERE, (mask_value, _stop(tensor, mark, name, level, open), tensor))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stopgrad.core.arrays import PYTHON_SCALARS, carries_derivative, is_complex, is_numpy, namespace_of
+from stopgrad.core.arrays import PYTHON_SCALARS, carries_derivative, is_complex, is_numpy, namespace_of, numpy_dtype
 from stopgrad.core.errors import ArgumentError
 from stopgrad.core.lazy import ml_dtypes
 from stopgrad.core.operation import elementwise, nondifferentiable
@@ -21,6 +21,8 @@ _ML_DTYPES = frozenset(("bfloat16", "float8_e4m3fn", "float8_e5m2"))
 
 
 def _astype_kernel(xp: Any, x: Any, dtype: Any) -> Any:
+    if xp is not np and (isinstance(dtype, np.dtype) or type(dtype) is type):  # in a graph dtypes are NumPy's
+        dtype = getattr(xp, np.dtype(dtype).name)
     return xp.asarray(x, dtype=dtype) if type(x) in PYTHON_SCALARS else xp.astype(x, dtype)
 
 
@@ -79,6 +81,8 @@ def dtype_for(value: Any, dtype: Any, name: str) -> Any:
     try:
         found = np.dtype(dtype)
     except TypeError:
+        if getattr(value, "is_symbolic", False):
+            return numpy_dtype(dtype)
         if not numpy_like and not isinstance(dtype, str):
             return dtype
         raise ArgumentError(

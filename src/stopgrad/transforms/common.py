@@ -239,10 +239,10 @@ def _release_leaf(x: Any) -> Any:
 
 def _blocked(value: Any, mark: Mark | None) -> Tensor:
     """Return a result as it leaves a transform inside a `no_gradient` block: the block is a gate for it, too."""
-    if state.gate_observer is not None:
-        value = state.gate_observer("no_gradient", value, lambda now, frozen: frozen)
     if type(value) is Output:
         value = emit(STOP, (value,), ("no_gradient",))
+    elif state.gate_observer is not None:
+        value = state.gate_observer("no_gradient", value, lambda now, frozen: frozen)
     return Tensor(value, merge(mark, state.block))
 
 

@@ -157,10 +157,22 @@ class GradientTape:
         if self._since is None:
             raise TapeError("GradientTape.stop_recording: the tape is not recording")
         self._pause()
+        since = next_index()
         try:
             yield
         finally:
             self._since = next_index()
+            if state.graph is not None:
+                state.graph.pauses.append((since, self._since, self._stopped_again))
+
+    @contextlib.contextmanager
+    def _stopped_again(self) -> Iterator[None]:
+        """Do not see the block either, in which what was traced while this tape was stopped is run, if it is going on."""
+        if self._since is None:
+            yield
+        else:
+            with self.stop_recording():
+                yield
 
     def reset(self) -> None:
         """Forget what has been recorded and watched so far, and go on recording."""
