@@ -103,3 +103,23 @@ def test_asarray_still_takes_the_array_itself() -> None:
 def test_a_masked_array_is_refused() -> None:
     with pytest.raises(ArgumentTypeError, match=r"sum: a masked array has no derivative; pass array\.filled"):
         sg.sum(np.ma.masked_array([1.0, 2.0], [True, False]))
+
+
+@pytest.mark.parametrize("source", SOURCES[:3])
+def test_a_traced_program_holds_an_array_once_and_as_it_was(source: Any) -> None:
+    array, write = source()
+    traced = sg.trace(lambda x: x * array + array)(np.ones(2))
+    write()
+    assert len([one for one in traced.graph if one.type == "constant"]) == 1
+    assert values(traced(np.ones(2))) == [2, 4]
+
+
+def test_a_traced_program_that_writes_into_an_array_in_between() -> None:
+    array = np.array([1.0, 2.0])
+
+    def f(x: Any) -> Any:
+        y = x * array
+        array[:] = 10.0
+        return y + array
+
+    assert values(sg.trace(f)(np.ones(2))(np.ones(2))) == [11, 12]

@@ -198,6 +198,8 @@ class BaseGraph:
         self.source: tuple[str, int] | None = None
         self._prefix = ""
         self._constants: dict[int, Output] = {}
+        # Arrays of the user's that were copied for this graph, by id, with the copy.
+        self.copies: dict[int, tuple[Any, Any]] = {}
         self._variables: dict[int, Output] = {}
 
     def __len__(self) -> int:

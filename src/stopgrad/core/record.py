@@ -237,12 +237,33 @@ def private(array: Any, name: str) -> Any:
         owner: Any = array
         while isinstance(owner, np.ndarray):
             if owner.flags.writeable:
-                return np.array(array)
+                return _copied(array)
             owner = owner.base
         return np.asarray(array)
     if isinstance(array, np.generic) or type(array).__module__.partition(".")[0] in _IMMUTABLE:
         return array
-    return namespace_of(array).asarray(array, copy=True)
+    return _copied(array)
+
+
+def _copied(array: Any) -> Any:
+    """Return a copy; while a program is traced the one that its graph has already, if it still is one."""
+    graph = state.graph
+    known = None if graph is None else graph.copies.get(id(array))
+    if known is not None and _same(known[0], known[1]):
+        return known[1]
+    copy = np.array(array) if isinstance(array, np.ndarray) else namespace_of(array).asarray(array, copy=True)
+    if graph is not None:
+        graph.copies[id(array)] = (array, copy)
+    return copy
+
+
+def _same(array: Any, copy: Any) -> bool:
+    """Whether nobody has written into the array since the copy was taken."""
+    if array.shape != copy.shape or array.dtype != copy.dtype:
+        return False
+    if isinstance(array, np.ndarray):
+        return array.tobytes() == copy.tobytes()
+    return bool(namespace_of(array).all(array == copy))
 
 
 def _at_hand(value: Any, node: Any) -> tuple[Any, Any]:
