@@ -153,7 +153,7 @@ SWITCH = general(
     lambda xp, *inputs_and_branches: _run_switch(
         (True,) * len(inputs_and_branches[-1][0].outputs), inputs_and_branches[:-1], inputs_and_branches[-1:]
     ),
-    vjps=Pulling(_pull, 1),
+    vjps=Pulling(_pull, "branches"),
     jvps=Pushing(_push, 1),
     spec=_switch_spec,
     run_some=_run_switch,
@@ -168,7 +168,7 @@ The selector is a boolean or an integer, which counts as the nearest that there 
 CHECKPOINT = general(
     "checkpoint",
     lambda xp, *operands_and_bodies: tuple(operands_and_bodies[-1][0].run(operands_and_bodies[:-1])),
-    vjps=Pulling(_pull, 1),
+    vjps=Pulling(_pull, "bodies"),
     jvps=Pushing(_push, 1),
     spec=lambda *operands_and_bodies: _checked("checkpoint", operands_and_bodies[:-1], operands_and_bodies[-1]),
     run_some=lambda wanted, operands, params: params[0][0].run(operands, wanted),

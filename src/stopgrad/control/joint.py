@@ -47,15 +47,16 @@ def add_to_graph(
 
 
 class Pulling(EveryInput):
-    """Reverse rules of an operation that finds the cotangents of all its inputs at once."""
+    """Reverse rules of an operation that finds the cotangents of all its inputs at once; it also names the settings."""
 
-    def __init__(self, pull: Pull, param_count: int) -> None:
+    def __init__(self, pull: Pull, *setting_names: str) -> None:
         def rule(i: int, xp: Any, t: Slots, inputs: Any, outs: Any, *params: Any) -> Any:
             if t.together is None:  # the slots belong to one node in one sweep
                 t.together = pull(t, inputs[:-1], outs, *params)
             return t.together.get(i, ABSENT)
 
-        super().__init__(rule, param_count, keep_inputs=True, keep_output=True)
+        self.setting_names = setting_names
+        super().__init__(rule, len(setting_names), keep_inputs=True, keep_output=True)
 
 
 class Pushing(EveryInput):

@@ -192,7 +192,7 @@ def _reach(body: Body, consts: int, carries: int, length: int, backwards: bool) 
 SCAN = general(
     "scan",
     _kernel,
-    vjps=Pulling(_pull, 5),
+    vjps=Pulling(_pull, "body", "consts", "carries", "length", "backwards"),
     jvps=Pushing(_push, 5),
     spec=_spec,
     run_some=_run,

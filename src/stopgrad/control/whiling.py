@@ -126,7 +126,7 @@ def _spec(*inputs_and_params: Any) -> tuple[Spec, ...]:
 WHILE = general(
     "while",
     _kernel,
-    vjps=Pulling(_pull, 4),
+    vjps=Pulling(_pull, "cond", "body", "consts", "limit"),
     jvps=Pushing(_push, 4),
     spec=_spec,
     run_some=_run,

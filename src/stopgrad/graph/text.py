@@ -46,8 +46,10 @@ def _operation_lines(operation: GraphOperation, sources: bool, shapes: bool) -> 
     bodies: list[tuple[str, Any]] = []
     settings = []
     for name, value in zip(param_names(operation.operation, operation), operation.params, strict=True):
-        if hasattr(value, "body_graphs"):
-            bodies.extend((f"{name}.{label}" if label else name, body) for label, body in value.body_graphs())
+        for number, one in enumerate(value if isinstance(value, tuple) else (value,)):
+            if hasattr(one, "body_graphs"):
+                place = f"{name}[{number}]" if isinstance(value, tuple) else name
+                bodies.extend((f"{place}.{label}" if label else place, body) for label, body in one.body_graphs())
         settings.append(f"{name}={value!r}")
     arguments = ", ".join(map(operand_text, operation.inputs))
     line = f"  {operation.name} = {operation.type}({arguments}{'; ' if settings else ''}{', '.join(settings)})"
@@ -71,6 +73,9 @@ def operand_text(operand: Any) -> str:
 def param_names(operation: Operation, added: GraphOperation) -> list[str]:
     """Return the names of an operation's settings, as its kernel calls them."""
     count = len(added.params)
+    names = getattr(operation.vjps, "setting_names", ())
+    if len(names) == count:
+        return list(names)
     code = getattr(operation.kernel, "__code__", None)
     if code is not None and not isinstance(operation.vjps, EveryInput):
         names = code.co_varnames[1 + len(added.inputs) : code.co_argcount]
