@@ -16,7 +16,10 @@ def result(tmp_path_factory):
 
 @pytest.fixture
 def networks(rng):
-    return dqn.make_network("online", rng), dqn.make_network("target", rng)
+    networks = dqn.make_network("online", rng), dqn.make_network("target", rng)
+    for variable in [*dqn.variables(networks[0]), *dqn.variables(networks[1])]:
+        variable.assign(rng.normal(size=variable.shape))
+    return networks
 
 
 @pytest.fixture
