@@ -47,7 +47,7 @@ def test_nothing_behind_a_stop_is_connected_and_the_error_names_its_line():
         return sg.sum(sg.stop_gradient(x, name="cut"))
 
     line = f.__code__.co_firstlineno + 1
-    total = lambda x: sg.sum(sg.vmap(f)(x))  # noqa: E731
+    total = lambda x: sg.sum(sg.vmap(f)(x))
     assert sg.grad(total, unconnected="none")(X) is None
     assert sg.jvp(total, (X,), (X,), unconnected="none")[1] is None
     with pytest.raises(UnconnectedError, match=rf"stop_gradient 'cut' at .*test_vmap_gates.py:{line}"):
@@ -71,7 +71,7 @@ def test_named_open_and_levelled_stops_answer_to_whoever_asks():
         named = sg.stop_gradient(x, name="a") * 3
         return sg.sum(named + sg.stop_gradient(x, name="b", open=True) * 5)
 
-    total = lambda x: sg.sum(sg.vmap(f)(x))  # noqa: E731
+    total = lambda x: sg.sum(sg.vmap(f)(x))
     for stop, expected in ((None, 5.0), ({"a": False}, 8.0), ("b", 0.0), ({"a": False, "b": True}, 3.0)):
         assert_array_equal(sg.grad(total, stop=stop)(X), np.full_like(X, expected))
         assert_array_equal(sg.vmap(sg.grad(f, stop=stop))(X), np.full_like(X, expected))
@@ -149,10 +149,10 @@ def test_what_all_share_is_clipped_for_each_example_before_it_is_summed(bound):
     w = np.ones(3)
     each = np.stack([sg.grad(f)(w, x).numpy() for x in X])
     assert_allclose(sg.vmap(sg.grad(f), in_axes=(None, 0))(w, X), each, rtol=1e-14)
-    total = lambda w: sg.sum(sg.vmap(f, in_axes=(None, 0))(w, X))  # noqa: E731
+    total = lambda w: sg.sum(sg.vmap(f, in_axes=(None, 0))(w, X))
     assert_allclose(sg.grad(total)(w), each.sum(0), rtol=1e-14)
     assert_allclose(sg.trace(sg.grad(total))(w)(w), each.sum(0), rtol=1e-14)
-    nested = lambda w: sg.sum(sg.vmap(lambda a: sg.vmap(lambda x: f(w, a * x))(X))(np.array([1.0, 10.0])))  # noqa: E731
+    nested = lambda w: sg.sum(sg.vmap(lambda a: sg.vmap(lambda x: f(w, a * x))(X))(np.array([1.0, 10.0])))
     loops = sum(sg.grad(f)(w, a * x).numpy() for a in (1.0, 10.0) for x in X)
     assert_allclose(sg.grad(nested)(w), loops, rtol=1e-14)
 

@@ -197,7 +197,7 @@ def by_example(x: Tensor) -> Tensor:
 def observed(gated: Tensor, value: Any, name: str, surrogate: Callable[[Any, Any], Any]) -> Tensor:
     """Let a derivative check that is going on replace a gate's value by its surrogate's (see `stopgrad.core.state`).
 
-    `value` is what went into the gate. In a graph that is run later the check is asked then (see `stopgrad.gates.again`).
+    `value` is what went into the gate. In a graph that is run later the check is asked then (`stopgrad.gates.again`).
     """
     if state.gate_observer is None or type(gated.value) is Output:
         return gated

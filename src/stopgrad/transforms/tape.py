@@ -167,7 +167,7 @@ class GradientTape:
 
     @contextlib.contextmanager
     def _stopped_again(self) -> Iterator[None]:
-        """Do not see the block either, in which what was traced while this tape was stopped is run, if it is going on."""
+        """Do not see the block either in which what was traced while this tape was stopped is run, if it goes on."""
         if self._since is None:
             yield
         else:
