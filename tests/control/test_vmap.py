@@ -36,7 +36,7 @@ def test_arguments_and_results_are_trees_with_axes_for_parts_of_them():
         f, in_axes=({"pair": (1, 0), "name": None}, None), out_axes={"sum": 0, "same": None, "both": [1, 0]}
     )
     found = mapped(tree, sg.tensor(7.0), bias=np.zeros(3))
-    assert_array_equal(found["sum"], ROWS.sum(0) + [1, 2, 3])
+    assert_array_equal(found["sum"], ROWS.sum(0) + np.array([1, 2, 3]))
     assert float(found["same"]) == 7.0
     assert found["both"][0].shape == (2, 3)
     assert_array_equal(found["both"][1][0], [1, 2, 3])
