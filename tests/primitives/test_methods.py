@@ -165,3 +165,23 @@ def test_numpy_tells_about_tensors_what_it_tells_about_arrays():
     shapes = []
     sg.grad(lambda x: shapes.append(np.shape(x)) or sg.sum(x))(array)
     assert shapes == [(2, 3)]
+
+
+def test_a_recorded_tensor_does_not_become_an_array_unasked():
+    def f(x):
+        return np.mean([x, x * 2])  # NumPy would make an array of the list, without a gradient
+
+    with pytest.raises(sg.errors.ArgumentTypeError, match=r"lose its gradient; .* t\.numpy\(\)"):
+        sg.grad(f)(3.0)
+    assert float(sg.grad(lambda x: np.mean(sg.stack([x, x * 2])))(3.0)) == 1.5
+    assert f(sg.tensor(3.0)) == 4.5
+    w = sg.Variable([1.0, 2.0])
+    with sg.GradientTape():
+        with pytest.raises(sg.errors.ArgumentTypeError, match="lose its gradient"):
+            np.asarray(w * 2)
+        with pytest.raises(sg.errors.ArgumentTypeError, match="lose its gradient"):
+            np.stack([w, w])
+        assert_array_equal((w * 2).numpy(), [2.0, 4.0])
+        assert_array_equal(np.asarray(sg.stop_gradient(w)), [1.0, 2.0])
+        with sg.no_gradient():
+            assert_array_equal(np.asarray(w * 2), [2.0, 4.0])

@@ -15,6 +15,7 @@ import numpy as np
 from stopgrad.core.arrays import Shape, is_numpy
 from stopgrad.core.errors import ArgumentTypeError, DisposedError, ReadOnlyError
 from stopgrad.core.operators import Operators
+from stopgrad.core.state import state
 
 # Called with every new tensor while it is not empty: how `tidy` learns what was made inside it.
 creation_observers: list[Callable[[Tensor], None]] = []
@@ -98,6 +99,12 @@ class Tensor(Operators):
         return view
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if type(self.node) is tuple and state.recording:
+            # A list of tensors given to a NumPy function comes here, too, and its gradient would be lost silently.
+            raise ArgumentTypeError(
+                "a recorded tensor was to become a NumPy array, which would lose its gradient; use a function of "
+                "stopgrad (or stack a list of tensors first), or t.numpy() for the values alone"
+            )
         view = self.numpy()
         if copy:
             return view.astype(dtype if dtype is not None else view.dtype, copy=True)

@@ -190,7 +190,7 @@ class Variable:
         return self.numpy().tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return Tensor(self._value).__array__(dtype, copy)
+        return self.__tensor__().__array__(dtype, copy)
 
     def __float__(self) -> float:
         return float(self.numpy())
