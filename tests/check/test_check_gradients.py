@@ -266,6 +266,20 @@ def test_clip_gradient_where_it_clips_says_so():
         check_gradients(lambda x: sg.exp(sg.clip_gradient(x, value=1e-3)), (X,))
 
 
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99, 0.9995])
+def test_a_rule_that_is_not_linear_is_found(share):
+    """As where a gradient is clipped to a little less than what comes."""
+    limits = []
+
+    def vjp(xp, t, _x, _out):
+        limits.append(share * np.abs(np.asarray(t)).min())
+        return xp.clip(t, -limits[0], limits[0])
+
+    clipped = Operation("clipped", lambda xp, x: x, vjps=(vjp,), jvps=(lambda xp, t, _x, _out: t,), spec=None)
+    with pytest.raises(GradientCheckError, match="reverse gives"):
+        check_gradients(lambda x: bind1(clipped, x), (np.array([2.0]),), order=1)
+
+
 def test_prevented_gradients_stay_prevented():
     with pytest.raises(GradientPreventedError, match="not this way"):
         check_gradients(lambda x: sg.prevent_gradient(x, "not this way") * x, (X,))
