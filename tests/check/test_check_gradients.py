@@ -261,9 +261,61 @@ def test_a_derivative_inside_the_function():
     check_gradients(f, (X,))
 
 
+def in_a_loop(gate):
+    def body(x, step):
+        with sg.no_gradient():
+            factor = sg.sin(x) * step
+        return sg.sin(gate(x) * X) + 0.3 * x * factor, x
+
+    return lambda x: sg.scan(body, x, np.array([1.0, 2.0, 3.0]))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        in_a_loop(sg.stop_gradient),
+        in_a_loop(lambda x: sg.scale_gradient(x, 0.3)),
+        in_a_loop(sg.straight_through(sg.round)),
+        lambda x: sg.while_loop(lambda c: c[0] < 4, lambda c: (c[0] + 1, x * sg.stop_gradient(c[1])), (0, x))[1],
+        lambda x: sg.cond(x[0] > 0, lambda x: x * sg.stop_gradient(sg.exp(x)), lambda x: x, x),
+        sg.vmap(lambda x: x * sg.stop_gradient(sg.exp(x))),
+        sg.checkpoint(GATED["stop"]),
+        sg.checkpoint(GATED["gates in gates"]),
+        sg.checkpoint(lambda x: sg.exp(x) * sg.checkpoint(GATED["straight through"])(sg.sin(x))),
+    ],
+    ids=[
+        "stop in scan",
+        "scale in scan",
+        "round in scan",
+        "while_loop",
+        "cond",
+        "vmap",
+        "checkpoint",
+        "gates",
+        "twice",
+    ],
+)
+def test_gates_in_loops_branches_and_what_is_run_again(f):
+    check_gradients(f, (X,))
+
+
 def test_clip_gradient_where_it_clips_says_so():
     with pytest.raises(GradientCheckError, match="there is a clip_gradient gate"):
         check_gradients(lambda x: sg.exp(sg.clip_gradient(x, value=1e-3)), (X,))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99, 0.9995])
+def test_a_rule_that_is_not_linear_is_found(share):
+    """As where a gradient is clipped to a little less than what comes."""
+    limits = []
+
+    def vjp(xp, t, _x, _out):
+        limits.append(share * np.abs(np.asarray(t)).min())
+        return xp.clip(t, -limits[0], limits[0])
+
+    clipped = Operation("clipped", lambda xp, x: x, vjps=(vjp,), jvps=(lambda xp, t, _x, _out: t,), spec=None)
+    with pytest.raises(GradientCheckError, match="reverse gives"):
+        check_gradients(lambda x: bind1(clipped, x), (np.array([2.0]),), order=1)
 
 
 def test_prevented_gradients_stay_prevented():

@@ -12,7 +12,7 @@ from stopgrad.check.differences import kink, noise
 from stopgrad.check.layout import Vector
 from stopgrad.check.locate import Suspect, against_differences, against_other_mode
 from stopgrad.check.probe import Probe, Tolerance
-from stopgrad.check.subject import UNEVEN, Subject
+from stopgrad.check.subject import Subject, rounding_shown
 
 Leaves = Sequence[Any] | None
 Weighted = tuple[Vector, Vector]
@@ -109,16 +109,16 @@ class Comparison:
                     return against_other_mode(self._suspect("reverse", probe, weights))
         return None
 
-    def _tangent(self, probe: Probe, scale: float, leaves: Leaves) -> Any:
-        return self._subject.forward(probe.direction * scale, leaves)
+    def _tangent(self, probe: Probe, factor: float, leaves: Leaves) -> Any:
+        return self._subject.forward(probe.direction * factor, leaves)
 
-    def _pulled(self, probe: Probe, weights: Vector, scale: float, leaves: Leaves) -> Any:
+    def _pulled(self, probe: Probe, weights: Vector, factor: float, leaves: Leaves) -> Any:
         moving = probe.direction != 0
-        return self._subject.reverse(weights * scale, leaves)[moving] @ probe.direction[moving]
+        return self._subject.reverse(weights * factor, leaves)[moving] @ probe.direction[moving]
 
-    def _pushed(self, probe: Probe, weights: Vector, scale: float, leaves: Leaves) -> Any:
+    def _pushed(self, probe: Probe, weights: Vector, factor: float, leaves: Leaves) -> Any:
         compared = weights != 0
-        return weights[compared] @ self._subject.forward(probe.direction * scale, leaves)[compared]
+        return weights[compared] @ self._subject.forward(probe.direction * factor, leaves)[compared]
 
     def _scatter(self, probe: Probe, derivative: Callable[[float, Leaves], Any]) -> Any:
         """Return the rounding noise in a derivative of ours: how unevenly it changes with the point and with its seed.
@@ -136,9 +136,8 @@ class Comparison:
             point = np.where(moving, subject.point + t * probe.direction, subject.point)
             return np.atleast_1d(derivative(1.0, subject.inputs.arrays(point)))
 
-        here = np.atleast_1d(derivative(1.0, None))
-        scaled = [np.abs(np.atleast_1d(derivative(scale, None)) / scale - here) for scale in UNEVEN]
-        return noise(along, subject.epsilon) + np.max(np.nan_to_num(scaled), axis=0)
+        shown = rounding_shown(lambda factor: np.atleast_1d(derivative(factor, None)))
+        return noise(along, subject.epsilon) + shown
 
     def _kink(self, probe: Probe, weights: Vector) -> bool:
         return kink(probe.curve, weights, self._subject.epsilon) is not None

@@ -23,8 +23,21 @@ from stopgrad.core.state import Level, state
 from stopgrad.core.tensor import Tensor
 from stopgrad.transforms.products import jvp, vjp
 
-UNEVEN = (0.7, 0.9, 1.1, 1.3)
-"""Factors that round differently from 1, to see rounding in what is linear."""
+_EVEN, _UNEVEN = (0.5, 2.0), (0.7, 0.9, 1.1, 1.3)
+"""Factors that round as 1 does, and factors that do not."""
+
+
+def rounding_shown(linear: Callable[[float], Vector]) -> Vector:
+    """Return how much rounding shows in what is linear in a factor: it changes with factors that are no powers of two.
+
+    What changes with powers of two as well is not linear, and none of that is rounding.
+    """
+    here = linear(1.0)
+    even, uneven = (
+        np.max([np.nan_to_num(np.abs(linear(factor) / factor - here)) for factor in factors], axis=0)
+        for factors in (_EVEN, _UNEVEN)
+    )
+    return np.where(even == 0, uneven, 0.0)
 
 
 class FlatFunction:
@@ -140,9 +153,7 @@ class Subject:
             return np.zeros_like(self.value)
         ends = self.inputs.size - sum(places for places in self.inputs.places[-self._seeds :])
         linear = np.arange(self.inputs.size) >= ends
-        scaled = [self.evaluate(np.where(linear, self.point * scale, self.point)) / scale for scale in UNEVEN]
-        here = np.where(self.comparable, self.value, 0.0)
-        shown = np.max([np.nan_to_num(np.abs(one - here)) for one in scaled], axis=0)
+        shown = rounding_shown(lambda factor: self.evaluate(np.where(linear, self.point * factor, self.point)))
         return shown + self.epsilon * self._magnitude
 
     def along(self, direction: Vector) -> Curve:

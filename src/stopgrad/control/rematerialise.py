@@ -89,6 +89,8 @@ class _Call:
         self.levels, self.frozen, self.block = state.levels, state.frozen, state.block
         self.parents: tuple[Any, ...] = ()
         self.fingerprints: list[Any] = []
+        # What a derivative check made of the values at gates (see `core.state`): the same when run again.
+        self.gated: list[Any] = []
 
     def result(self, tensors: Sequence[Tensor]) -> Any:
         """Call the function with these tensors among the arguments."""
@@ -116,7 +118,8 @@ class _Call:
         """Run the function and record one node for all of it."""
         since = next_index()
         inner = [leaf(one.value) if carries_derivative(one.dtype) else one for one in tensors]
-        result = arguments(self.result(inner), "checkpoint: what the function returns")
+        with self._gates_noted():
+            result = arguments(self.result(inner), "checkpoint: what the function returns")
         outer_nodes, seen = _met([one.node for one in result.tensors], since)
         # An argument that no result depends on, or only through a gate, is no parent.
         own = tuple(
@@ -209,11 +212,30 @@ class _Call:
         return nodes, outs
 
     @contextmanager
+    def _gates_noted(self) -> Iterator[None]:
+        """Note the values that a derivative check that is going on gives to gates in the block."""
+        observer = state.gate_observer
+        if observer is None:
+            yield
+            return
+
+        def noted(kind: str, value: Any, surrogate: Callable[[Any, Any], Any]) -> Any:
+            self.gated.append(observer(kind, value, surrogate))
+            return self.gated[-1]
+
+        state.gate_observer = noted
+        try:
+            yield
+        finally:
+            state.gate_observer = observer
+
+    @contextmanager
     def _as_it_was(self) -> Iterator[None]:
         """Restore what was going on when the function was called first."""
         before = state.recording, state.levels, state.frozen, state.block, state.gate_observer
         state.recording, state.levels, state.frozen, state.block = True, self.levels, self.frozen, self.block
-        state.gate_observer = None
+        gated = iter(self.gated)
+        state.gate_observer = (lambda _kind, value, _surrogate: next(gated, value)) if self.gated else None
         try:
             yield
         finally:
