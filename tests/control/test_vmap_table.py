@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from typing import Any
 
 import numpy as np
 import pytest
 
 import stopgrad as sg
+from stopgrad.batching import sweep
+from stopgrad.control.rules import ALL_RULES
 from stopgrad.core.errors import ShapeError, TracedValueError
 from stopgrad.core.operation import operations
 from tests.primitives.rows import Row
@@ -31,6 +35,31 @@ SIZE = len(FACTORS)
 def is_shaped_by_values(row: Row) -> bool:
     """Whether the shape of what the row gives depends on values, which differ between examples."""
     return row.operation in ("unique", "argwhere", "count_each") or "lstsq" in row.call.__code__.co_names
+
+
+# What stands for no operation to be batched: the record's own, what a graph begins with, and what has no shape.
+WITHOUT_RULE = {"leaf", "project", "placeholder", "constant", "variable", "argwhere", "unique", "count_each"}
+
+
+def test_every_operation_has_a_batching_rule_and_every_rule_an_operation() -> None:
+    for module in pkgutil.walk_packages(sg.__path__, "stopgrad."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    without = {name for name, one in operations.items() if name not in ALL_RULES and not one.elementwise}
+    assert without == WITHOUT_RULE
+    assert set(ALL_RULES) <= set(operations)
+
+
+@every_row
+def test_no_fast_rule_is_missing_where_examples_differ_in_everything(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searching among other entries for each example is the one thing that is done one by one."""
+    if is_shaped_by_values(row) or row.operation == "searchsorted":
+        return
+    monkeypatch.setattr(sweep, "one_by_one", None)
+    with np.errstate(all="ignore"):
+        for point in points(row, edges=False):
+            stacked, _ = arguments_for(point, [0] * len(point))
+            sg.vmap(row.call)(*stacked)
 
 
 def examples_of(point: Any) -> list[tuple[Any, ...]]:

@@ -145,7 +145,7 @@ def _applied(operation: GraphOperation, application: Application, rules: Rules) 
         raise ArgumentError(f"{operation.outputs[0]} has no value: it was not given")
     # What clips does so for each example, also if all get the same; what holds programs may hold anything.
     mapped = any(application.mapped) or primitive in CLIPPING
-    if mapped or primitive.gates is not None:
+    if mapped or (primitive.gates is not None and primitive.name in rules):
         result = _rule_of(primitive, application.size, rules)(application)
         if isinstance(result, list):
             return result

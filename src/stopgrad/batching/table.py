@@ -91,6 +91,7 @@ RULES: dict[str, Rule] = {
     "det": shifting.stacked_matrices,
     "slogdet": shifting.stacked_matrices,
     "cofactors": shifting.stacked_matrices,
+    "cofactors_change": by(),
     "pinv": shifting.stacked_matrices,
     "matrix_rank": shifting.stacked_matrices,
     # gates

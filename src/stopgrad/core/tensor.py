@@ -7,6 +7,7 @@ methods are attached by `stopgrad.primitives.methods`, which stands above the op
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -79,8 +80,7 @@ class Tensor(Operators):
     @property
     def size(self) -> int:
         """Number of entries."""
-        size: int = self.value.size
-        return size
+        return math.prod(self.value.shape)  # PyTorch's size is a method
 
     @property
     def is_disposed(self) -> bool:

@@ -1,4 +1,7 @@
-"""`jacobian` and `hessian`: all derivatives of every output, one sweep for each output (reverse) or input (forward)."""
+"""`jacobian` and `hessian`: all derivatives of every output, one sweep for each output (reverse) or input (forward).
+
+Where they are many the sweep is traced once and run for many at a time, as `vmap` runs a function.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import stopgrad.primitives as primitives
+from stopgrad.batching.application import Entry, in_front
+from stopgrad.batching.example import ExampleGraph
+from stopgrad.batching.sweep import run_batched
+from stopgrad.batching.table import RULES
 from stopgrad.core.arrays import namespace_of
-from stopgrad.core.errors import ArgumentError
-from stopgrad.core.operation import ABSENT
+from stopgrad.core.errors import ArgumentError, TracedValueError
+from stopgrad.core.operation import ABSENT, ZERO
 from stopgrad.core.pytree import unflatten
 from stopgrad.core.record import INDEX, Node
 from stopgrad.core.state import Level, state
@@ -35,6 +42,13 @@ from stopgrad.transforms.common import (
 from stopgrad.transforms.grad import grad
 
 Mode = Literal["auto", "reverse", "forward"]
+# Takes a cotangent or tangent, gives those it leads to, `ABSENT` where there is no path.
+Sweep = Callable[[Any], list[Any]]
+
+MANY = 20
+"""From how many unit vectors on it pays to trace a sweep and run it for many at a time."""
+AT_ONCE = 128
+"""For how many."""
 
 
 def jacobian(
@@ -134,19 +148,18 @@ def rows_of(
 ) -> list[Any]:
     """Return the Jacobian of one output for each node, by one reverse sweep an entry of the output."""
     wanted = {node[INDEX] for node in nodes if node is not None}
-    rows: list[list[Any]] = [[] for _ in nodes]
-    basis = _basis(output)
-    for seed in basis:
+
+    def pull(seed: Any) -> list[Any]:
         found = reverse(path, [(output.node, seed)], wanted, level)
-        for row, node in zip(rows, nodes, strict=True):
-            row.append(ABSENT if node is None else found.get(node[INDEX], ABSENT))
+        return [ABSENT if node is None else found.get(node[INDEX], ABSENT) for node in nodes]
+
     blocks = []
-    for row, like in zip(rows, likes, strict=True):
-        if all(entry is ABSENT for entry in row) and (basis or unconnected != "zero"):
+    for rows, like in zip(_for_unit_vectors(output, pull, likes), likes, strict=True):
+        if rows is ABSENT and (output.size or unconnected != "zero"):
             empty = finished(ABSENT, like, path.mark, unconnected, what)
             blocks.append(None if empty is None else _zero_block(output, like))
         else:
-            blocks.append(_assembled(row, like, (*output.shape, *like.shape)))
+            blocks.append(_zero_block(output, like) if rows is ABSENT else _shaped(rows, output, like))
     return blocks
 
 
@@ -155,38 +168,71 @@ def _columns_of(
 ) -> list[list[Any]]:
     """Return for each output the Jacobian for each input, by one forward sweep an entry of the inputs."""
     blocks: list[list[Any]] = [[] for _ in outputs]
+    nodes = [output.node for output in outputs]
     for x in inputs:
-        columns: list[list[Any]] = [[] for _ in outputs]
-        for seed in _basis(x):
-            found = forward(path, [(x.node, seed)], [output.node for output in outputs], level)
-            for column, output in zip(columns, outputs, strict=True):
-                recorded = type(output.node) is tuple
-                column.append(found.get(output.node[INDEX], ABSENT) if recorded else ABSENT)
-        for block, column, output in zip(blocks, columns, outputs, strict=True):
-            if all(entry is ABSENT for entry in column):
+
+        def push(seed: Any, x: Tensor = x) -> list[Any]:
+            found = forward(path, [(x.node, seed)], nodes, level)
+            return [found.get(node[INDEX], ABSENT) if type(node) is tuple else ABSENT for node in nodes]
+
+        for block, columns, output in zip(blocks, _for_unit_vectors(x, push, outputs), outputs, strict=True):
+            if columns is ABSENT:
                 empty = finished(ABSENT, x, path.mark, unconnected, "jacobian: the argument")
                 block.append(None if empty is None else _zero_block(output, x))
                 continue
-            stacked = _assembled(column, output, (*x.shape, *output.shape))
             axes = (*range(x.ndim, x.ndim + output.ndim), *range(x.ndim))
-            block.append(primitives.permute_dims(stacked, axes))
+            block.append(primitives.permute_dims(_shaped(columns, x, output), axes))
     return blocks
 
 
-def _basis(x: Tensor) -> list[Any]:
-    """Return the unit vectors of the space of x, as tensors if the sweep is to be recorded."""
+def _for_unit_vectors(x: Tensor, sweep: Sweep, likes: Sequence[Tensor]) -> list[Any]:
+    """Return for each result of a sweep all that it gives for the unit vectors of the space of x, along a first axis.
+
+    `ABSENT` stands for a result that is absent for all of them.
+    """
     xp = namespace_of(x.value)
     size = math.prod(x.shape)
-    unit = xp.eye(size, dtype=x.dtype)
-    return [as_seed(Tensor(xp.reshape(unit[i, :], x.shape)), x.value) for i in range(size)]
+    units = xp.reshape(xp.eye(size, dtype=x.dtype), (size, *x.shape))
+    if size >= MANY:
+        try:
+            return _at_once(units, sweep, likes)
+        except TracedValueError:  # a derivative given by hand looks at the values that it gets
+            pass
+    entries = [sweep(as_seed(Tensor(units[i]), x.value)) for i in range(size)]
+    results: list[Any] = []
+    for column, like in zip(zip(*entries, strict=True) if entries else [()] * len(likes), likes, strict=True):
+        if all(one is ABSENT for one in column):
+            results.append(ABSENT)
+        else:
+            results.append(primitives.stack([finished(one, like, None, "zero", "jacobian") for one in column], 0))
+    return results
 
 
-def _assembled(entries: Sequence[Any], like: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return the derivatives of all entries as one tensor of the given shape."""
-    if not entries:
-        return Tensor(namespace_of(like.value).zeros(shape, dtype=like.dtype))
-    parts = [finished(entry, like, None, "zero", "jacobian") for entry in entries]
-    return primitives.reshape(primitives.stack(parts, 0), shape)
+def _at_once(units: Any, sweep: Sweep, likes: Sequence[Tensor]) -> list[Any]:
+    """Trace the sweep for one unit vector, and run that for many at a time."""
+    graph = ExampleGraph("the derivative", units.shape[0], RULES)
+    with graph.tracing():
+        seed = graph.example_of(Tensor(units))
+        found = sweep(seed)
+        present = [one for one in found if one is not ABSENT and one is not ZERO]
+        outputs = graph.outputs_of(present)
+    parts = []
+    for start in range(0, units.shape[0], AT_ONCE):
+        part = units[start : start + AT_ONCE]
+        entries = {**graph.entries, seed.value: Entry(Tensor(part), True)}
+        parts.append([in_front(one, True, len(part)) for one in run_batched(outputs, entries, len(part), RULES)])
+    joined = [ones[0] if len(ones) == 1 else primitives.concat(list(ones), axis=0) for ones in zip(*parts, strict=True)]
+    following = iter(joined)
+    return [
+        ABSENT if one is ABSENT
+        else Tensor(namespace_of(like.value).zeros((units.shape[0], *like.shape), dtype=like.dtype)) if one is ZERO
+        else finished(next(following), like, None, "zero", "jacobian")
+        for one, like in zip(found, likes, strict=True)
+    ]  # fmt: skip
+
+
+def _shaped(rows: Tensor, x: Tensor, like: Tensor) -> Tensor:
+    return primitives.reshape(rows, (*x.shape, *like.shape))
 
 
 def _zero_block(output: Tensor, x: Tensor) -> Tensor:
