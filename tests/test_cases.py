@@ -176,6 +176,30 @@ def test_masked_branch_does_not_leak(function, slope):
     assert_allclose(sg.jvp(f, ([0.0, 4.0],), ([1.0, 1.0],))[1], slope, rtol=1e-15)
 
 
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda s: s @ np.array([[1.0, 2.0], [3.0, -1.0]]),
+        lambda s: sg.einsum("ij,jk->ik", s, np.array([[1.0, 2.0], [3.0, -1.0]])),
+        lambda s: sg.einsum("ij,ij->ij", s, s),
+        lambda s: sg.expand_dims(sg.vecdot(s, s), 1),
+    ],
+)
+@pytest.mark.parametrize(
+    "select", [lambda y: y[1:], lambda y: sg.where(np.array([[False], [True]]), y, 0.0)], ids=["slice", "where"]
+)
+def test_masked_rows_do_not_leak_through_products(product, select):
+    x, elsewhere = np.array([[0.0, 4.0], [9.0, 16.0]]), np.array([[1.0, 4.0], [9.0, 16.0]])
+
+    def loss(x):
+        return sg.sum(select(product(sg.sqrt(x))) ** 2)
+
+    for derivative in (sg.grad(loss), sg.hessian(loss)):
+        found = derivative(x)
+        assert_allclose(found, derivative(elsewhere), rtol=1e-13)
+        assert_allclose(sg.trace(derivative)(x)(x), found, rtol=1e-13)
+
+
 def test_stop_in_a_branch_that_is_not_taken():
     def f(x):
         return sg.sum(sg.where(x > 0, x, sg.stop_gradient(sg.log(x))))

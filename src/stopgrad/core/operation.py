@@ -64,6 +64,7 @@ class Operation:
 
     __slots__ = (
         "behind",
+        "bilinear",
         "customised",
         "differentiable",
         "elementwise",
@@ -98,6 +99,7 @@ class Operation:
         masks: bool = False,
         passes_masks: bool | None = None,
         behind: Rule | None = None,
+        bilinear: bool = False,
         run_some: Callable[[Sequence[bool], Sequence[Any], tuple[Any, ...]], tuple[Any, ...]] | None = None,
         gates: Callable[..., Any] | None = None,
         customised: Any = None,
@@ -120,6 +122,8 @@ class Operation:
         # behind(xp, zeros, *params): for nonlinear operations along axes, given for each entry of the output whether
         # its cotangent is zero, for each entry of the input whether all are that it has a part in.
         self.behind = behind
+        # A product whose rules multiply by the other input: an entry is left out if all it was multiplied into are.
+        self.bilinear = bilinear
         # run_some(wanted, inputs, params): the outputs, `None` for those not wanted, which are not computed.
         self.run_some = run_some
         # gates(*params): for operations whose settings hold programs, the mark of the gates in those, or `None`.
@@ -310,6 +314,7 @@ def general(
     masks: bool = False,
     passes_masks: bool = False,
     behind: Rule | None = None,
+    bilinear: bool = False,
     run_some: Callable[[Sequence[bool], Sequence[Any], tuple[Any, ...]], tuple[Any, ...]] | None = None,
     gates: Callable[..., Any] | None = None,
     reach: Callable[..., Sequence[int]] | None = None,
@@ -324,8 +329,9 @@ def general(
             spec=spec,
             numpy_kernel=numpy_kernel,
             masks=masks,
-            passes_masks=passes_masks or behind is not None,
+            passes_masks=passes_masks or bilinear or behind is not None,
             behind=behind,
+            bilinear=bilinear,
             run_some=run_some,
             gates=gates,
             reach=reach,

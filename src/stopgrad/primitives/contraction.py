@@ -191,6 +191,7 @@ CONTRACT: Operation = general(
         lambda xp, t, a, _b, _out, *labels: run(CONTRACT, a, t, params=labels),
     ),
     spec=_contract_spec,
+    bilinear=True,
 )
 """contract(a, b; labels of a, of b, of the result): strings, a letter an axis.
 

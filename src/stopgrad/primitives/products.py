@@ -232,5 +232,6 @@ MATMUL = general(
     ),
     numpy_kernel=_matmul_numpy,
     spec=_matmul_spec,
+    bilinear=True,
 )
 """matmul(a, b; axes_a, axes_b): the last two are the numbers of axes of a and b."""

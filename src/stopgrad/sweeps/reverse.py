@@ -109,12 +109,12 @@ def reverse(
                 if passed is not ZERO:
                     if masked and index in masked:
                         if operation.singular or operation.behind is not None:
-                            left_out = (
-                                selections.left_out(node, cotangent, passed)
-                                if recorded
-                                else _behind(node, xp, cotangent == 0)
-                            )
-                            passed = xp.where(left_out, xp.zeros_like(passed), passed)
+                            if recorded:
+                                left_out = selections.left_out(node, cotangent, passed)
+                                passed = xp.where(left_out, xp.zeros_like(passed), passed)
+                            elif xp.any(became_nan := passed != passed):
+                                left_out = became_nan & _behind(node, xp, cotangent == 0)
+                                passed = xp.where(left_out, xp.zeros_like(passed), passed)
                         if operation.passes_masks:
                             masked.add(parent_index)
                     if operation.masks:
@@ -185,6 +185,8 @@ class Selections:
             reached = xp.astype(~_behind(node, xp, reached == 0), reached.dtype)
         elif operation.masks or not operation.elementwise:
             kept = map(_unrecorded, node[KEPT]) if symbolic else node[KEPT]
+            if operation.bilinear:  # by ones, so that nothing cancels
+                kept = [None if one is None else xp.ones_like(one) for one in kept]
             moved = operation.vjps[i](xp, reached, *kept, *node[PARAMS])
             moved = written_out(moved) if type(moved) is Placed else moved
             reached = xp.astype(moved != 0, reached.dtype)
