@@ -53,6 +53,11 @@ class CapturingGraph(BaseGraph):
         """Return what tensors are in this graph; to be called in the block they were computed in."""
         return [self.imported(one.value, one.node) for one in tensors]
 
+    def release(self) -> None:
+        """Let go of the tensors that placeholders stand for: a graph is freed only when Python looks for cycles."""
+        self.entries.clear()
+        self._connected.clear()
+
     @property
     def captured(self) -> list[tuple[Output, Tensor]]:
         """The placeholders of tensors from outside, and those tensors."""

@@ -87,17 +87,20 @@ def vmap(
             for leaf, axis, label in zip(leaves, axes, labels, strict=True)
         ]
         graph = ExampleGraph(name, _size(examples, axes, labels, axis_size), ALL_RULES)
-        with graph.tracing():
-            given = [
-                _the_same(leaf) if example is None else graph.example_of(example)
-                for leaf, example in zip(leaves, examples, strict=True)
-            ]
-            own_args, own_kwargs = unflatten(treedef, given)
-            results, out_tree = flatten(f(*own_args, **own_kwargs), number_lists=True)
-            tensors = [to_tensor(one, f"vmap: the result of {name}") for one in results]
-            outputs = graph.outputs_of(tensors)
-        places = axes_for(out_axes, unflatten(out_tree, tensors), "out_axes", "the result")
-        entries = graph.run(outputs)
+        try:
+            with graph.tracing():
+                given = [
+                    _the_same(leaf) if example is None else graph.example_of(example)
+                    for leaf, example in zip(leaves, examples, strict=True)
+                ]
+                own_args, own_kwargs = unflatten(treedef, given)
+                results, out_tree = flatten(f(*own_args, **own_kwargs), number_lists=True)
+                tensors = [to_tensor(one, f"vmap: the result of {name}") for one in results]
+                outputs = graph.outputs_of(tensors)
+            places = axes_for(out_axes, unflatten(out_tree, tensors), "out_axes", "the result")
+            entries = graph.run(outputs)
+        finally:
+            graph.release()
         return unflatten(
             out_tree, [_placed(entry, axis, graph.size, name) for entry, axis in zip(entries, places, strict=True)]
         )

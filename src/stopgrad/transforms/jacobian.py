@@ -198,7 +198,7 @@ def _for_unit_vectors(x: Tensor, sweep: Sweep, likes: Sequence[Tensor]) -> list[
             return _at_once(units, sweep, likes)
         except TracedValueError:  # a derivative given by hand looks at the values that it gets
             pass
-    entries = [sweep(as_seed(Tensor(units[i]), x.value)) for i in range(size)]
+    entries = [sweep(as_seed(Tensor(units[i, ...]), x.value)) for i in range(size)]
     results: list[Any] = []
     for column, like in zip(zip(*entries, strict=True) if entries else [()] * len(likes), likes, strict=True):
         if all(one is ABSENT for one in column):
@@ -210,25 +210,28 @@ def _for_unit_vectors(x: Tensor, sweep: Sweep, likes: Sequence[Tensor]) -> list[
 
 def _at_once(units: Any, sweep: Sweep, likes: Sequence[Tensor]) -> list[Any]:
     """Trace the sweep for one unit vector, and run that for many at a time."""
-    graph = ExampleGraph("the derivative", units.shape[0], RULES)
+    size = units.shape[0]
+    graph = ExampleGraph("the derivative", size, RULES)
     with graph.tracing():
         seed = graph.example_of(Tensor(units))
         found = sweep(seed)
-        present = [one for one in found if one is not ABSENT and one is not ZERO]
-        outputs = graph.outputs_of(present)
+        outputs = graph.outputs_of([one for one in found if one is not ABSENT and one is not ZERO])
     parts = []
-    for start in range(0, units.shape[0], AT_ONCE):
-        part = units[start : start + AT_ONCE]
-        entries = {**graph.entries, seed.value: Entry(Tensor(part), True)}
-        parts.append([in_front(one, True, len(part)) for one in run_batched(outputs, entries, len(part), RULES)])
-    joined = [ones[0] if len(ones) == 1 else primitives.concat(list(ones), axis=0) for ones in zip(*parts, strict=True)]
-    following = iter(joined)
-    return [
-        ABSENT if one is ABSENT
-        else Tensor(namespace_of(like.value).zeros((units.shape[0], *like.shape), dtype=like.dtype)) if one is ZERO
-        else finished(next(following), like, None, "zero", "jacobian")
-        for one, like in zip(found, likes, strict=True)
-    ]  # fmt: skip
+    for start in range(0, size, AT_ONCE):
+        end = min(start + AT_ONCE, size)
+        given = {**graph.entries, seed.value: Entry(Tensor(units[start:end, ...]), True)}
+        parts.append([in_front(one, True, end - start) for one in run_batched(outputs, given, end - start, RULES)])
+    graph.release()
+    joined = iter(
+        [ones[0] if len(ones) == 1 else primitives.concat(list(ones), axis=0) for ones in zip(*parts, strict=True)]
+    )
+    results: list[Any] = []
+    for one, like in zip(found, likes, strict=True):
+        if one is ZERO:
+            results.append(Tensor(namespace_of(like.value).zeros((size, *like.shape), dtype=like.dtype)))
+        else:
+            results.append(ABSENT if one is ABSENT else finished(next(joined), like, None, "zero", "jacobian"))
+    return results
 
 
 def _shaped(rows: Tensor, x: Tensor, like: Tensor) -> Tensor:
