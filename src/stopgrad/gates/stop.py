@@ -110,7 +110,8 @@ def _stop_leaf(x: Any, mark: Mark, mask: Any, name: str | None, level: str, open
 def _stop(x: Tensor, mark: Mark, name: str | None, level: str, open: bool) -> Tensor:
     if type(x.value) is Output or (type(x.node) is tuple and state.recording):
         switched = name is not None and any(name in one.switches for one in state.levels)
-        inner_only = level == "innermost" and len(state.levels) > 1
+        # A graph may be differentiated again after the levels that are going on now.
+        inner_only = level == "innermost" and len(state.levels) > (0 if type(x.value) is Output else 1)
         if open or switched or inner_only:
             return bind(CONDITIONAL_STOP, (x,), (name, not open, state.levels[-1].number if inner_only else None))
     return stopped(x, mark, name)
